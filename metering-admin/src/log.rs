@@ -1,7 +1,7 @@
 //! The log of every posting: begins its epochs, and deletes old entries.
 
 use metering_core::clock::Timestamp;
-use metering_core::store::{EpochReason, LogEpoch, LogSecret, NewEpoch};
+use metering_core::store::{EpochReason, LogEpoch, LogSecret, NewEpoch, PreviousLog};
 use zeroize::Zeroizing;
 
 use crate::action::Action;
@@ -14,7 +14,8 @@ use crate::error::AdminError;
 const SLICE: u32 = 256;
 
 impl Administration {
-    /// Begins an epoch of the log with a new secret, after the epoch with the number `after`, and ends that one.
+    /// Begins an epoch of the log with a new secret, after the epoch with the number `after`, and ends that one. If the store
+    /// was moved here and has no epoch yet, `previous` is how its log ended in the other database.
     ///
     /// # Errors
     /// [`AdminError::Conflict`] if `after` is not the last epoch, or another one has this origin; and when the store
@@ -25,12 +26,15 @@ impl Administration {
         origin: String,
         reason: EpochReason,
         after: Option<u32>,
+        previous: Option<PreviousLog>,
     ) -> Result<LogEpoch, AdminError> {
         let mut secret = Zeroizing::new([0_u8; LogSecret::BYTES]);
         self.randomness.fill(&mut *secret);
         let target = Target::named(LOG_BEGIN, &origin, action);
-        let target = target.asked(requested(&serde_json::json!({ "reason": reason, "after": after })));
-        let new = NewEpoch { origin, secret: LogSecret::new(*secret), reason };
+        let named = previous.as_ref().map(ToString::to_string);
+        let asked = serde_json::json!({ "reason": reason, "after": after, "previous": named });
+        let target = target.asked(requested(&asked));
+        let new = NewEpoch { origin, secret: LogSecret::new(*secret), reason, previous };
         let begin: Step<(NewEpoch, Option<u32>, Timestamp), LogEpoch, AdminError> = |store, (new, after, now)| {
             Box::pin(async move {
                 let begun = store.begin_log(new.clone(), *after, *now).await?;

@@ -8,8 +8,8 @@ use metering_core::FullStore;
 use metering_core::charging::{Posting, UsageKind};
 use metering_core::clock::Timestamp;
 use metering_core::store::{
-    AccountRow, EpochReason, LogEpoch, LogSecret, LogStep, Logged, NewEpoch, NewLogged, StoredBundle, Unlogged,
-    UnloggedPosting,
+    AccountRow, EpochReason, LogEpoch, LogSecret, LogStep, Logged, NewEpoch, NewLogged, PreviousLog, StoredBundle,
+    Unlogged, UnloggedPosting,
 };
 use tokio::task::JoinSet;
 
@@ -20,7 +20,7 @@ const NODE: &str = "node-1";
 const LEASE: Duration = Duration::from_secs(10);
 
 fn new_epoch(origin: &str) -> NewEpoch {
-    NewEpoch { origin: origin.to_owned(), secret: LogSecret::new([7; 32]), reason: EpochReason::Init }
+    NewEpoch { origin: origin.to_owned(), secret: LogSecret::new([7; 32]), reason: EpochReason::Init, previous: None }
 }
 
 pub(super) async fn begin(store: &dyn FullStore) -> LogEpoch {
@@ -108,6 +108,28 @@ pub async fn a_log_begins_once_with_all_funds(store: Arc<dyn FullStore>) {
     let logged = sequence(&*store, 10).await;
     assert!(matches!(&logged[0].what, Logged::Public(text) if text.contains("epoch log.example/1 1 ")), "{logged:?}");
     assert_eq!(logged.iter().map(added).collect::<Vec<_>>(), [0, 900]);
+}
+
+/// The log of a moved store begins with the head of the log that stayed in the other database. A later epoch follows the
+/// store's own last one.
+pub async fn an_epoch_begins_with_the_log_before_it(store: Arc<dyn FullStore>) {
+    customer(&*store, 1_000).await;
+    let elsewhere = PreviousLog { origin: "log.example/3".to_owned(), size: 70_400, root: [9; 32] };
+    let moved = |origin: &str, reason| NewEpoch { reason, previous: Some(elsewhere.clone()), ..new_epoch(origin) };
+    let begun = store.begin_log(moved("log.example/4", EpochReason::Moved), Some(3), NOON).await.unwrap().unwrap();
+    assert_eq!((begun.number, begun.reason, begun.previous), (4, EpochReason::Moved, Some(elsewhere.clone())));
+    let epoch = claim(&*store).await;
+    assert_eq!(epoch.previous, Some(elsewhere.clone()), "it is stored");
+    let logged = sequence(&*store, 10).await;
+    assert_eq!(logged[0].what, Logged::epoch(&elsewhere, EpochReason::Moved));
+    let Logged::Public(text) = &logged[0].what else { panic!("the entry is public") };
+    let root = elsewhere.root_text();
+    assert_eq!(text, &format!("metering-public-v1\nepoch log.example/3 70400 {root} moved"));
+
+    let ended = store.log_epochs().await.unwrap().pop().unwrap();
+    assert_eq!(ended.size, 2, "and the funds of the account");
+    let next = store.begin_log(moved("log.example/5", EpochReason::Restored), Some(4), NOON).await.unwrap().unwrap();
+    assert_eq!(next.previous, Some(ended.head()), "what the caller names is not used");
 }
 
 /// Charges, refunds and ledger entries are taken once, in order for each account, however much was committed or folded
@@ -200,6 +222,20 @@ pub async fn a_stale_step_changes_nothing(store: Arc<dyn FullStore>) {
     let wrong = later.saturating_add(LEASE * 1_000_000);
     store.claim_log("node-3", LEASE, wrong).await.unwrap().expect("the lease has ended");
     assert!(store.claim_log("node-2", LEASE, later).await.unwrap().is_some());
+}
+
+/// A node that stops gives up its lease, and the next one claims it at once. One without the lease changes nothing.
+pub async fn a_lease_that_was_given_up_is_free(store: Arc<dyn FullStore>) {
+    assert_eq!(store.claim_log(NODE, Duration::ZERO, NOON).await.unwrap(), None, "no log is open");
+    begin(&*store).await;
+    claim(&*store).await;
+    assert_eq!(store.claim_log("node-2", Duration::ZERO, NOON).await.unwrap(), None);
+    assert_eq!(store.claim_log("node-2", LEASE, NOON).await.unwrap(), None, "the lease is another's");
+    assert_eq!(store.claim_log(NODE, Duration::ZERO, NOON).await.unwrap(), None);
+    // Even if the clock of the next node is slower.
+    let earlier = NOON.saturating_sub(LEASE);
+    assert!(store.claim_log("node-2", LEASE, earlier).await.unwrap().is_some());
+    assert_eq!(store.claim_log(NODE, LEASE, earlier).await.unwrap(), None);
 }
 
 /// A checkpoint is replaced by a later one only, and is never ahead of the log.

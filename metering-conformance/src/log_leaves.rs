@@ -41,7 +41,7 @@ fn sequencer(store: &Arc<dyn FullStore>, node: &str) -> Sequencer {
 
 async fn begin(store: &dyn FullStore) {
     let origin = "log.example/1".to_owned();
-    let new = NewEpoch { origin, secret: LogSecret::new([7; 32]), reason: EpochReason::Init };
+    let new = NewEpoch { origin, secret: LogSecret::new([7; 32]), reason: EpochReason::Init, previous: None };
     store.begin_log(new, None, NOON).await.unwrap().expect("it is the first");
 }
 
@@ -204,6 +204,10 @@ pub async fn two_sequencers_log_each_posting_once(store: Arc<dyn FullStore>) {
     assert_eq!(second.step(NOON).await.unwrap(), Stepped::NotLeading);
     sequence(&mut second, NOON.saturating_add(TURN)).await;
     assert_eq!(first.step(NOON.saturating_add(TURN)).await.unwrap(), Stepped::NotLeading);
+    // One that stops in order leaves the lease to the other.
+    second.stop(NOON.saturating_add(TURN)).await.unwrap();
+    sequence(&mut first, NOON.saturating_add(TURN)).await;
+    let second = sequencer(shared, "node-2");
 
     let mut tasks = JoinSet::new();
     for mut sequencer in [first, second] {

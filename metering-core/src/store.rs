@@ -74,8 +74,8 @@ pub use imports::ImportStore;
 pub use inspection::Inspection;
 pub use keys::{KeyChange, KeyChanged, KeyCreated, KeyStore, NewKey, TermsChange};
 pub use log::{
-    AccountRow, EpochReason, LogEpoch, LogSecret, LogStep, LogStore, Logged, LoggedAccount, NewEpoch, NewLogged,
-    StoredBundle, Taken, Unlogged, UnloggedPosting, log_origin,
+    AccountRow, EpochReason, LogEpoch, LogSecret, LogStep, LogStore, Logged, LoggedAccount, MalformedPreviousLog,
+    NewEpoch, NewLogged, PreviousLog, StoredBundle, Taken, Unlogged, UnloggedPosting, log_origin, origin_epoch,
 };
 pub use members::{Invited, MemberChange, MemberChanged, MemberStore};
 pub use oauth::OAuthStore;

@@ -67,7 +67,9 @@ mod webhook_health;
 mod webhooks;
 
 pub use account::{BalanceDocument, MemberRights};
-pub use account_statement::{AccountStateDocument, AccountStatementDocument, StatementLineDocument};
+pub use account_statement::{
+    AccountStateDocument, AccountStatementDocument, PreviousLogDocument, StatementGapDocument, StatementLineDocument,
+};
 pub use auto_top_up::{AutoTopUpRequest, AutoTopUpResponse, CardChargeDocument, SavedCardDocument, TopUpRuleDocument};
 pub use billing::{DeductRequest, DeductResponse, LookupResponse};
 pub use browser_sessions::{

@@ -1,12 +1,15 @@
 //! Account statements: checks one with the service's keys and a checkpoint of its log, without trusting the service.
 
+mod gap;
 mod line;
 mod receipts;
 mod signed;
 
 use metering_core::access::AccountIdError;
 use metering_core::clock::CalendarPeriod;
-use metering_core::wire::{AccountStateDocument, AccountStatementDocument, StatementLineDocument};
+use metering_core::wire::{
+    AccountStateDocument, AccountStatementDocument, StatementGapDocument, StatementLineDocument,
+};
 use metering_core::{AccountId, Credits, Timestamp};
 use metering_log::checkpoint::Checkpoint;
 use metering_log::keys::{JwkSet, JwsError};
@@ -16,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::bundle::ChainHead;
 use crate::leaf::{Opening, entry};
 use crate::payload::ReceiptPayload;
+pub(crate) use gap::gap_of;
 pub(crate) use line::ProvenLeaf;
 use receipts::Unmatched;
 pub(crate) use signed::SignedStatement;
@@ -36,6 +40,8 @@ pub struct StatementSummary {
     pub period: String,
     /// The start of the period, or of the log.
     pub from: Timestamp,
+    /// What it lacks of the period before that.
+    pub gap: Option<StatementGapDocument>,
     /// Until when postings are in it.
     pub until: Timestamp,
     /// Whether the service says that nothing will be added.
@@ -159,12 +165,13 @@ impl AccountStatement {
         if expected.as_ref() != Ok(&signed) {
             return Err(StatementFault::Changed);
         }
-        check_period(page, &lines)?;
+        check_period(page, &lines, &signed.log)?;
         Ok(StatementSummary {
             issuer: signed.iss,
             account,
             period: page.period.clone(),
             from: page.from,
+            gap: page.gap.clone(),
             until: page.until,
             complete: page.complete,
             log: signed.log,
@@ -192,7 +199,7 @@ impl AccountStatement {
 }
 
 /// Whether its times match the period. `from` may be later than its start: the log may have begun in it.
-fn check_period(page: &AccountStatementDocument, lines: &[Opening]) -> Result<(), StatementFault> {
+fn check_period(page: &AccountStatementDocument, lines: &[Opening], log: &str) -> Result<(), StatementFault> {
     let period = page.period.parse::<CalendarPeriod>();
     let period = period.map_err(|_| StatementFault::Period("it names neither a day nor a month"))?;
     if page.from < period.start() || page.from >= period.end() || page.until > period.end() {
@@ -204,7 +211,7 @@ fn check_period(page: &AccountStatementDocument, lines: &[Opening]) -> Result<()
     if lines.iter().any(|line| line.at >= period.end()) {
         return Err(StatementFault::Period("a line has a later time"));
     }
-    Ok(())
+    gap::check(page, period.start(), log).map_err(StatementFault::Period)
 }
 
 fn check(

@@ -21,7 +21,7 @@ use metering_log::keys::PrivateKey;
 use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf, OpenedLeaf};
 use crate::lookup::{LogReadError, Lookup};
 use crate::reader::LogReader;
-use crate::statement::{ProvenLeaf, SignedStatement};
+use crate::statement::{ProvenLeaf, SignedStatement, gap_of};
 use scan::{Found, Gap, Scan};
 
 /// Lines on a page.
@@ -120,6 +120,7 @@ impl Statements {
             org_id: account.id.to_string(),
             period: period.to_string(),
             from: period.start().max(epoch.began_at),
+            gap: gap_of(&epoch, period),
             until,
             complete,
             after,

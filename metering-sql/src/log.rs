@@ -22,7 +22,7 @@ use crate::backend::{Backend, delete, read, write};
 use crate::boxed::shared;
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{Record, find, list, put, set};
+use crate::record::{find, insert, list, put, set};
 use crate::row::{Row, only};
 use crate::{accounts, usage_lines, values};
 use batch::Batch;
@@ -105,12 +105,16 @@ async fn begin_epoch(
     // Everything committed so far is in the funds, and nothing else commits before the epoch does.
     let stopped = db.stop_charges().await?;
     db.execute("UPDATE log_epoch SET ended_at = ?1 WHERE ended_at IS NULL", &[values![now]]).await?;
+    // Read again: only now does it not grow any more.
+    let ended: Option<LogEpoch> = find(db, "ORDER BY number DESC LIMIT 1", &[]).await?;
     db.execute("DELETE FROM log_batch", &[Vec::new()]).await?;
     let ledger = only(&db.query("SELECT coalesce(max(id), 0) FROM ledger", &[]).await?)?.get(0)?;
     let epoch = LogEpoch {
         number: after.unwrap_or(0).saturating_add(1),
         origin: new.origin.clone(),
         secret: new.secret.clone(),
+        reason: new.reason,
+        previous: ended.map(|epoch| epoch.head()).or_else(|| new.previous.clone()),
         began_at: now,
         ended_at: None,
         size: 0,
@@ -121,10 +125,7 @@ async fn begin_epoch(
         swept_from: 0,
         checkpoint: None,
     };
-    let mut row = epoch.values()?;
-    row.extend(values![new.reason]);
-    let reason = format!("?{}", row.len());
-    db.execute(&LogEpoch::TABLE.insert_with("reason", &reason), &[row]).await?;
+    insert(db, std::slice::from_ref(&epoch)).await?;
     db.execute("DELETE FROM log_open", &[Vec::new()]).await?;
     db.execute("INSERT INTO log_open (number) VALUES (?1)", &[values![epoch.number]]).await?;
     let sql = "INSERT INTO log_account (epoch, number, account, leaves, funds) \
@@ -154,7 +155,8 @@ async fn open(db: &mut dyn Executor) -> Result<Option<LogEpoch>> {
     find(db, "WHERE ended_at IS NULL", &[]).await
 }
 
-/// Claims the lease. Writes nothing while another node has it, or this one has more than half of it left.
+/// Claims the lease, or gives it up if `lease` is zero. Writes nothing while another node has it, or this one has more than
+/// half of it left.
 ///
 /// # Errors
 /// Those of the database.
@@ -167,6 +169,12 @@ pub async fn claim(
     let latest = now.saturating_add(lease.saturating_mul(LEASES));
     match read(db, (), |db, ()| shared(leased(db))).await? {
         None => return Ok(None),
+        Some((owner, _)) if lease.is_zero() => {
+            if owner.as_deref() == Some(node) {
+                write(db, node.to_owned(), |db, node| shared(give_up_lease(db, node))).await?;
+            }
+            return Ok(None);
+        }
         Some((_, Some(until))) if until > latest => {}
         Some((Some(owner), Some(until))) if owner != node && until > now => return Ok(None),
         Some((Some(owner), Some(until))) if owner == node && until > now.saturating_add(lease / 2) => {
@@ -184,6 +192,12 @@ pub async fn claim(
 async fn leased(db: &mut dyn Executor) -> Result<Option<(Option<String>, Option<Timestamp>)>> {
     let rows = db.query("SELECT node, lease_until FROM log_epoch WHERE ended_at IS NULL", &[]).await?;
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
+}
+
+/// Gives up the lease, unless another node took it meanwhile.
+async fn give_up_lease(db: &mut dyn Executor, node: &str) -> Result<()> {
+    let sql = "UPDATE log_epoch SET node = NULL, lease_until = NULL WHERE ended_at IS NULL AND node = ?1";
+    db.execute(sql, &[values![node]]).await.map(drop)
 }
 
 /// Takes the lease from a node whose lease ends later than `valid` from now.

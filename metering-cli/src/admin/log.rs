@@ -4,6 +4,7 @@
 
 mod begin;
 mod prune;
+mod rotate;
 mod signer;
 mod status;
 mod verified;
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 
 pub(super) use verified::VerifiedLog;
 
-/// Begin, show, verify and prune the log of every posting, which lets customers check their bills.
+/// Begin, show, verify and prune the log of every posting, which lets customers check their bills, and rotate its key.
 #[derive(Debug, Args)]
 #[command(
     arg_required_else_help = true,
@@ -36,6 +37,7 @@ pub(crate) struct LogArgs {
 commands! {
     Init(begin::InitArgs),
     NewEpoch(begin::NewEpochArgs),
+    Rotate(rotate::RotateArgs),
     Status(status::StatusArgs),
     Verify(verify::VerifyArgs),
     Prune(prune::PruneArgs),

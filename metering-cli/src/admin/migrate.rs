@@ -32,7 +32,8 @@ and open the database to servers. If it is interrupted, run it again. After a fi
 Exit code 3: the books of the old store do not add up, or the copy is not equal. Exit code 5: the target is not empty,
 or one of the stores was written to since the move.
 
-The log of every posting stays behind; the database begins a new epoch of it, with `metering admin log new-epoch`.
+The log of every posting stays behind; the database begins a new epoch of it, with `metering admin log new-epoch`. The
+command prints what to pass, so that the new epoch names the old one's origin and last signed head.
 
 Examples:
   metering admin migrate --from sqlite:/var/lib/metering/metering.db --to postgres://metering@db.example.com/metering
@@ -68,8 +69,8 @@ impl MigrateArgs {
         let to = self.to.or_else(variable).ok_or_else(missing)?;
         let to = Destination::of(&to)?;
         let from = Origin::open(&self.from)?;
-        let log_epoch = from.log_epoch().await?;
-        let mut migration = Migration { from, to, log_epoch, progress: Progress::new() };
+        let log = from.log().await?;
+        let mut migration = Migration { from, to, log, progress: Progress::new() };
         let report = if self.dry_run { migration.dry_run().await } else { migration.run().await };
         migration.progress.end();
         let report = report?;

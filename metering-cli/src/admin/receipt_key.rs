@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use metering_config::server::read_key_ring;
 
-use super::key_file::{self, generate, unwritable};
+use super::key_file::{self, generate, public_pem, unwritable};
 use crate::failure::Failure;
 use crate::new_file::NewFile;
 
@@ -47,8 +47,8 @@ struct CreateArgs {
 /// Replace the key in a file by a new one, and keep its public key, so that what it signed stays verifiable.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Reload each server afterwards, or restart it for the key of a log; if they have copies of the file, replace those first.
-Owner, group and mode of the file stay.
+Reload each server afterwards; if they have copies of the file, replace those first. Owner, group and mode of the file
+stay. For the key of the log, use `metering admin log rotate`: clients know that key, and need time to learn the new one.
 
 Example:
   metering admin receipt-key rotate /etc/metering/receipts.pem")]
@@ -88,8 +88,7 @@ impl RotateArgs {
         let file = fs::canonicalize(&self.file).map_err(cannot_read)?;
         let before = fs::metadata(&file).map_err(cannot_read)?;
         let published = read_key_ring(&file).map_err(Failure::Failed)?.published();
-        let earlier =
-            published.iter().map(|(_, key)| key.to_pem()).collect::<Result<String, _>>().map_err(unwritable)?;
+        let earlier = public_pem(&published)?;
         let key = generate();
         let pem = key.to_pem().map_err(unwritable)?;
         let mut new = NewFile::next_to(&file, true)?;
@@ -99,11 +98,7 @@ impl RotateArgs {
         new.finish()?;
         let (kid, count) = (key.public(), published.iter().count());
         let keys = if count == 1 { "earlier key stays" } else { "earlier keys stay" };
-        Ok(writeln!(
-            out,
-            "Key {kid} signs once the servers have reloaded the file, or restarted for the key of a log; {count} {keys} \
-             published."
-        )?)
+        Ok(writeln!(out, "Key {kid} signs once the servers have reloaded the file; {count} {keys} published.")?)
     }
 }
 

@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
-use metering_core::store::{LogStore, SourceId, Verification};
+use metering_core::store::{LogStore, PreviousLog, SourceId, Verification};
 use metering_core::{Store, StoreError, Timestamp};
+use metering_log::checkpoint::SignedCheckpoint;
 use metering_postgres::{PostgresStore, TargetInspection};
 use metering_sql::transfer::{Export, Import};
 use metering_sqlite::{Moved, SqliteStore};
@@ -55,9 +56,18 @@ impl Origin {
         self.store.source_id().await
     }
 
-    /// The number of its log's last epoch, if it has a log.
-    pub(crate) async fn log_epoch(&self) -> Result<Option<u32>, StoreError> {
-        Ok(self.store.log_epochs().await?.last().map(|epoch| epoch.number))
+    /// How its log ended, if it has one: as its last published checkpoint says, which others have seen, or as it is stored
+    /// if nothing was published.
+    pub(crate) async fn log(&self) -> Result<Option<PreviousLog>, StoreError> {
+        let Some(last) = self.store.log_epochs().await?.pop() else { return Ok(None) };
+        let published = last.checkpoint.as_ref().and_then(|(_, note)| note.parse::<SignedCheckpoint>().ok());
+        Ok(Some(published.map_or_else(
+            || last.head(),
+            |signed| {
+                let (origin, head) = (last.origin.clone(), signed.checkpoint());
+                PreviousLog { origin, size: head.size(), root: *head.root().as_bytes() }
+            },
+        )))
     }
 
     /// Where it was moved to, if it has the "moved" marker.

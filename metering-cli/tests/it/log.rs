@@ -207,6 +207,44 @@ fn audits_need_the_signatures_that_are_asked_for() {
     program.prints(&[(audit, &["Cosigned by  example.org/witness"])]);
 }
 
+/// Signs the checkpoint of these files again, with other keys.
+fn sign_again(files: &mut Files, keys: &[&NoteSigner]) {
+    let text = String::from_utf8(files["checkpoint"].clone()).unwrap();
+    let checkpoint = text.parse::<SignedCheckpoint>().unwrap().checkpoint().clone();
+    let mut signed = SignedCheckpoint::sign(checkpoint, keys[0]).unwrap();
+    keys[1..].iter().for_each(|key| signed.also_sign(key));
+    files.insert("checkpoint".to_owned(), signed.to_string().into_bytes());
+}
+
+#[test]
+fn during_a_rotation_either_key_passes_an_audit() {
+    let (program, _service, files) = log(served("a", 300));
+    let new = NoteSigner::new(KeyName::new(ORIGIN).unwrap(), PrivateKey::from_seed(&[3; 32]));
+    let unknown = NoteSigner::new(KeyName::new(ORIGIN).unwrap(), PrivateKey::from_seed(&[4; 32]));
+    program.call("newkey", new.verifier().to_string());
+    program.call("unknownkey", unknown.verifier().to_string());
+    let with = |keys: &str| format!("log audit $url --keep kept {keys}");
+    let (old_only, new_only) = (with("--log-key $logkey"), with("--log-key $newkey"));
+    let either = with("--log-key $logkey --log-key $newkey");
+    for keys in [&[&signer(), &new][..], &[&new, &signer()]] {
+        sign_again(&mut files.lock().unwrap(), keys);
+        for audit in [&old_only, &new_only, &either] {
+            let _ = program.run(audit).success();
+        }
+        let message = program.run("log audit $url --log-key $unknownkey").failure(3);
+        assert!(message.contains("not signed"), "{message}");
+    }
+    // The old key no longer signs: what was kept while both did leads on.
+    let mut grown = served("a", 600);
+    sign_again(&mut grown, &[&new]);
+    *files.lock().unwrap() = grown;
+    assert!(program.run(&old_only).failure(3).contains("not signed"));
+    let report: Value = program.json(&new_only);
+    assert_eq!((&report["entries"], &report["new_entries"]), (&600.into(), &300.into()));
+    // One of two known keys is enough.
+    let _ = program.run(&either).success();
+}
+
 #[test]
 fn witnesses_cosign_growth_and_go_on_from_there_after_a_restart() {
     let program = program();

@@ -188,7 +188,8 @@ call! {
 
     /// The statement of a day or a month, as a CSV file without proofs
     ///
-    /// The columns are `number,at,type,credits,funds,calls,route,source,key_number,entry,chain_id,tx_hash`. If more lines
+    /// The columns are `number,at,type,credits,funds,calls,route,source,key_number,entry,chain_id,tx_hash,note`. If the
+    /// statement has a `gap`, the first row has the type `gap`, and says in `note` what the file lacks. If more lines
     /// follow, the `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins
     /// with an apostrophe.
     GetStatementCsv("statement_csv") = GET "/statements/{period}/lines.csv" in "account" for KEY;

@@ -1,16 +1,17 @@
 //! The section `[log]`: logging, and the log of every posting.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use metering_core::events::WebhookUrl;
-use metering_log::keys::KeyRing;
 use metering_log::note::{SignatureKind, VerifierKey};
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::server::log_keys::LogKeys;
 use crate::server::read_key_ring;
 
 const KEY_FILE: &str = "log.key_file";
+const PREVIOUS_KEY_FILE: &str = "log.previous_key_file";
 const WITNESSES: &str = "log.witnesses";
 const REQUIRED: &str = "log.required_witnesses";
 
@@ -28,6 +29,9 @@ pub struct LogConfig {
     /// The file with the Ed25519 keys of the log of postings: the last private key signs, and all public keys are
     /// published. Without it, this process appends nothing to that log.
     pub key_file: Option<PathBuf>,
+    /// The key file before that one, while the key is being rotated: its last private key signs too, so that readers with
+    /// either verifier key accept checkpoints.
+    pub previous_key_file: Option<PathBuf>,
     /// Whether this process serves the log of postings.
     pub public: bool,
     /// How many of the witnesses must have cosigned a checkpoint before it is published.
@@ -75,6 +79,7 @@ impl Default for LogConfig {
             filter: "info".to_owned(),
             format: LogFormat::Text,
             key_file: None,
+            previous_key_file: None,
             public: true,
             required_witnesses: 0,
             witnesses: Vec::new(),
@@ -88,9 +93,26 @@ impl LogConfig {
     ///
     /// # Errors
     /// When the file cannot be used.
-    pub fn keys(&self) -> Result<Option<KeyRing>, ConfigError> {
-        let Some(file) = &self.key_file else { return Ok(None) };
-        read_key_ring(file).map(Some).map_err(|problem| ConfigError::key(KEY_FILE, problem))
+    pub fn keys(&self) -> Result<Option<LogKeys>, ConfigError> {
+        let read = |file: Option<&Path>, key: &str| {
+            file.map(read_key_ring).transpose().map_err(|problem| ConfigError::key(key, problem))
+        };
+        let current = read(self.key_file.as_deref(), KEY_FILE)?;
+        let previous = read(self.previous_key_file.as_deref(), PREVIOUS_KEY_FILE)?;
+        let wrong = |problem: &str| Err(ConfigError::key(PREVIOUS_KEY_FILE, problem));
+        match (current, previous) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => wrong("needs log.key_file: during a rotation, the keys of both files sign"),
+            (Some(current), Some(previous)) if current.signing().public() == previous.signing().public() => {
+                wrong("has the same key as log.key_file; `metering admin log rotate` makes a file with a new one")
+            }
+            (Some(current), previous) => Ok(Some(LogKeys::new(current, previous))),
+        }
+    }
+
+    /// The files of the keys that sign.
+    pub fn key_files(&self) -> impl Iterator<Item = &Path> {
+        self.key_file.iter().chain(&self.previous_key_file).map(PathBuf::as_path)
     }
 
     /// The witnesses.
@@ -175,6 +197,7 @@ mod tests {
         #[cfg(unix)]
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
         let file = format!("key_file = '{}'\n", path.display());
+        let same = format!("previous_{file}");
         let (a, b) = (witness("a", 1, "https://w.example.com/api/"), witness("b", 2, "http://127.0.0.1:8400"));
         let log_key = NoteSigner::new(KeyName::new("w").unwrap(), PrivateKey::from_seed(&[1; 32]));
         let of_log = format!("[[witnesses]]\nname = 'a'\nvkey = '{}'\nurl = 'https://w'\n", log_key.verifier());
@@ -187,6 +210,9 @@ mod tests {
             (file.clone(), false, Some("public_url: is required")),
             ("key_file = '/nonexistent/log.pem'".to_owned(), true, Some("log.key_file: /nonexistent/log.pem")),
             (a.clone(), true, Some("needs log.key_file")),
+            (same.clone(), true, Some("log.previous_key_file: needs log.key_file")),
+            (format!("{file}{same}"), true, Some("log.previous_key_file: has the same key")),
+            (format!("{file}previous_key_file = '/nonexistent/old.pem'\n"), true, Some("/nonexistent/old.pem")),
             (format!("{file}required_witnesses = 2\n{a}"), true, Some("log.required_witnesses: is 2, more than the 1")),
             (format!("{file}{a}{a}"), true, Some("\"a\", or its vkey, twice")),
             (format!("{file}{a}{}", witness("c", 1, "https://c")), true, Some("\"c\", or its vkey, twice")),

@@ -3,14 +3,14 @@
 //! A store keeps the log's data, and knows what is committed but not in the log yet. It neither hashes nor signs: the
 //! sequencer does, through [`LogStore::unlogged`] and [`LogStore::append_log`].
 
+mod origin;
+mod previous;
+
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use url::{Position, Url};
 use zeroize::Zeroizing;
 
 use crate::access::account::AccountId;
@@ -24,6 +24,8 @@ use crate::named_enum::named_enum;
 use crate::prices::PriceVersion;
 use crate::store::{Store, StoreError};
 use crate::usage::UsageLine;
+pub use origin::{log_origin, origin_epoch};
+pub use previous::{MalformedPreviousLog, PreviousLog};
 
 /// Stores the log of every posting, and what is not in it yet.
 ///
@@ -46,7 +48,8 @@ pub trait LogStore: Store {
     async fn log_epochs(&self) -> Result<Vec<LogEpoch>, StoreError>;
 
     /// Claims or extends the lease of the sequencer for a node. The open epoch afterwards; `None` while another node
-    /// has the lease, or no log is open.
+    /// has the lease, or no log is open. A `lease` of zero gives up what the node has of it, so that others can claim it
+    /// at once, and returns `None`.
     async fn claim_log(&self, node: &str, lease: Duration, now: Timestamp) -> Result<Option<LogEpoch>, StoreError>;
 
     /// From one snapshot, what is committed but not in the log yet: whole commits, at most `limit` postings; a larger
@@ -146,6 +149,9 @@ pub struct NewEpoch {
     pub secret: LogSecret,
     /// Why it begins.
     pub reason: EpochReason,
+    /// How the log of a moved store ended in the other database. Not used by a store that has an epoch: its last one
+    /// comes before the new one.
+    pub previous: Option<PreviousLog>,
 }
 
 /// An epoch: a log with an origin of its own.
@@ -157,6 +163,11 @@ pub struct LogEpoch {
     pub origin: String,
     /// Its secret.
     pub secret: LogSecret,
+    /// Why it began.
+    pub reason: EpochReason,
+    /// The log that it follows, as that one ended: the epoch before, or the one in the database that the store was moved
+    /// from.
+    pub previous: Option<PreviousLog>,
     /// When it began.
     pub began_at: Timestamp,
     /// When the next one began.
@@ -177,21 +188,12 @@ pub struct LogEpoch {
     pub checkpoint: Option<(u64, String)>,
 }
 
-/// The origin of an epoch: the URL that the service serves it at, without the scheme. `None` if `public_url` is not a
-/// URL, or cannot be the origin of a signed note.
-///
-/// ```
-/// # use metering_core::store::log_origin;
-/// assert_eq!(log_origin("https://example.com/api/", 1).as_deref(), Some("example.com/api/log/1"));
-/// assert_eq!(log_origin("http://LOCALHOST:8787", 2).as_deref(), Some("localhost:8787/log/2"));
-/// assert_eq!(log_origin("https://example.com/a+b", 1), None);
-/// ```
-#[must_use]
-pub fn log_origin(public_url: &str, epoch: u32) -> Option<String> {
-    let url = Url::parse(public_url).ok().filter(Url::has_host)?;
-    let place = url[Position::BeforeHost..Position::AfterPath].trim_end_matches('/');
-    let unfit = |c: char| c.is_whitespace() || c.is_control() || c == '+';
-    (!place.contains(unfit)).then(|| format!("{place}/log/{epoch}"))
+impl LogEpoch {
+    /// Its last head, for the log that follows it.
+    #[must_use]
+    pub fn head(&self) -> PreviousLog {
+        PreviousLog { origin: self.origin.clone(), size: self.size, root: self.root }
+    }
 }
 
 /// How much of a store's data is in the log. Only the store knows what the numbers mean.
@@ -277,11 +279,11 @@ impl Logged {
         Self::Public(format!("{}\nprices {} {} {hash}", Self::PUBLIC, number.0, since.unix_millis()))
     }
 
-    /// The first entry of an epoch, given the previous epoch.
+    /// The first entry of an epoch that follows another log.
     #[must_use]
-    pub fn epoch(before: &LogEpoch, reason: EpochReason) -> Self {
-        let LogEpoch { origin, size, root, .. } = before;
-        Self::Public(format!("{}\nepoch {origin} {size} {} {reason}", Self::PUBLIC, STANDARD.encode(root)))
+    pub fn epoch(previous: &PreviousLog, reason: EpochReason) -> Self {
+        let PreviousLog { origin, size, .. } = previous;
+        Self::Public(format!("{}\nepoch {origin} {size} {} {reason}", Self::PUBLIC, previous.root_text()))
     }
 }
 

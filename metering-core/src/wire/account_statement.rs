@@ -18,6 +18,10 @@ pub struct AccountStatementDocument {
     /// The start of the period, or of the log if that is later.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub from: Timestamp,
+    /// What it lacks between the start of the period and `from`, because the log began in between and follows another one;
+    /// absent if it lacks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<StatementGapDocument>,
     /// Until when postings are in it: the end of the period, or the time of the log's last posting.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub until: Timestamp,
@@ -39,6 +43,35 @@ pub struct AccountStatementDocument {
     pub signature: String,
     /// The value of `after` for the lines that follow; null when there are none.
     pub next: Option<u64>,
+}
+
+/// The time of a period that is not in a statement: its postings are in the log before, or in none. The first line has the
+/// funds at the end of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct StatementGapDocument {
+    /// The start of the period.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub from: Timestamp,
+    /// When the log of the statement began.
+    #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
+    pub until: Timestamp,
+    /// Why it began: the store was `restored` from a backup, or `moved` to another database.
+    pub reason: String,
+    /// The log before, as it ended; null if that is not known.
+    pub previous: Option<PreviousLogDocument>,
+}
+
+/// A log as it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PreviousLogDocument {
+    /// Its origin, as in its checkpoints.
+    pub origin: String,
+    /// How many entries it had.
+    pub size: u64,
+    /// The root of their tree, in base64.
+    pub root: String,
 }
 
 /// An account at a place in the log.

@@ -112,7 +112,7 @@ fn of_kind(mut keys: Vec<VerifierKey>, kind: SignatureKind) -> Vec<VerifierKey> 
 mod tests {
     use super::*;
     use crate::keys::PrivateKey;
-    use crate::note::{Cosigner, KeyName, NoteSigner};
+    use crate::note::{Cosigner, KeyName, NoteSigner, SignedNote};
     use crate::tree::TreeHash;
 
     fn log() -> NoteSigner {
@@ -144,6 +144,34 @@ mod tests {
         let unknown = Policy::new("example.com/log", vec![witness(2).verifier().clone()]);
         assert_eq!(unknown.check(&signed()), Err(PolicyError::Log(NoteError::Unsigned)));
         assert!(matches!(policy.open("text\n"), Err(PolicyError::Malformed(_))));
+    }
+
+    /// While a key is being rotated: who knows the old or the new one is not confused by the other.
+    #[test]
+    fn either_of_two_keys_of_the_log_is_enough() {
+        let [old, new] = [1, 9]
+            .map(|seed| NoteSigner::new(KeyName::new("example.com/log").unwrap(), PrivateKey::from_seed(&[seed; 32])));
+        let mut both = SignedCheckpoint::sign(signed().checkpoint().clone(), &new).unwrap();
+        both.also_sign(&old);
+        both.also_sign(&old);
+        assert_eq!(both.note().signatures().len(), 2);
+        assert!(both.note().names(old.verifier()) && !signed().note().names(new.verifier()));
+        let policy = |keys: &[&NoteSigner]| {
+            Policy::new("example.com/log", keys.iter().map(|key| key.verifier().clone()).collect())
+        };
+        for known in [&[&old][..], &[&new], &[&old, &new], &[&new, &old]] {
+            assert_eq!(policy(known).open(&both.to_string()).unwrap().checkpoint, *both.checkpoint());
+        }
+        // Before the rotation began, or after it ended, one of two known keys signed.
+        assert!(policy(&[&old, &new]).check(&signed()).is_ok());
+        assert_eq!(policy(&[&new]).check(&signed()), Err(PolicyError::Log(NoteError::Unsigned)));
+        let third = NoteSigner::new(KeyName::new("example.com/log").unwrap(), PrivateKey::from_seed(&[8; 32]));
+        assert_eq!(policy(&[&third]).check(&both), Err(PolicyError::Log(NoteError::Unsigned)));
+        // A wrong signature of a known key is refused, even beside a valid one of another known key.
+        let other = SignedNote::new("example.com/log\n4\n").unwrap();
+        both.note_mut().add(old.sign(other.text()));
+        assert!(policy(&[&new]).check(&both).is_ok(), "nobody asked for the old key");
+        assert!(matches!(policy(&[&new, &old]).check(&both), Err(PolicyError::Log(NoteError::BadSignature(_)))));
     }
 
     #[test]

@@ -35,6 +35,13 @@ impl SignedCheckpoint {
         Ok(Self { checkpoint, note })
     }
 
+    /// Adds the signature of another key of its log. While a log's key is being rotated, both sign: readers know one of
+    /// them, and ignore the other.
+    pub fn also_sign(&mut self, log: &NoteSigner) {
+        let signature = log.sign(self.note.text());
+        self.note.add(signature);
+    }
+
     /// What was signed.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {

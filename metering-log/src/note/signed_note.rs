@@ -90,6 +90,12 @@ impl SignedNote {
         self.signatures.push(signature);
     }
 
+    /// Whether it has a signature line of this key, checked or not.
+    #[must_use]
+    pub fn names(&self, key: &VerifierKey) -> bool {
+        self.signatures.iter().any(|signature| key.names(signature))
+    }
+
     /// Keeps only the signatures of these keys.
     pub fn keep(&mut self, keys: &[VerifierKey]) {
         self.signatures.retain(|signature| keys.iter().any(|key| key.names(signature)));

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use metering_core::Timestamp;
-use metering_core::wire::{AccountStateDocument, AccountStatementDocument};
+use metering_core::wire::{AccountStateDocument, AccountStatementDocument, StatementGapDocument};
 use metering_log::checkpoint::Checkpoint;
 use metering_log::keys::{JwkSet, Jws, JwsError, JwsHeader, PrivateKey, sign_jws};
 use metering_log::tree::TreeHash;
@@ -21,6 +21,8 @@ pub(crate) struct SignedStatement {
     sub: String,
     period: String,
     from: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    gap: Option<StatementGapDocument>,
     until: Timestamp,
     complete: bool,
     /// Null for the first page.
@@ -66,6 +68,7 @@ impl SignedStatement {
             sub: page.org_id.clone(),
             period: page.period.clone(),
             from: page.from,
+            gap: page.gap.clone(),
             until: page.until,
             complete: page.complete,
             after: page.after,

@@ -6,6 +6,7 @@ use metering_core::access::KeyNumber;
 use metering_core::charging::UsageKind;
 use metering_core::money::LedgerKind;
 use metering_core::store::LogSecret;
+use metering_core::wire::PreviousLogDocument;
 use metering_core::{ClientSource, UsageLine};
 use metering_log::keys::PrivateKey;
 use metering_log::tree::{Leaves, inclusion_proof, read_root};
@@ -70,7 +71,12 @@ impl Log {
             leaf.path = inclusion_proof(&Leaves(&hashes), leaf.position, size).unwrap();
         }
         let root = read_root(&Leaves(&hashes), size).unwrap();
-        Self { leaves, checkpoint: Checkpoint::new("example.com/log", size, root).unwrap() }
+        Self { leaves, checkpoint: Checkpoint::new("example.com/log/1", size, root).unwrap() }
+    }
+
+    /// Its head, under another origin.
+    fn at_origin(&self, origin: &str) -> Checkpoint {
+        Checkpoint::new(origin, self.checkpoint.size(), self.checkpoint.root()).unwrap()
     }
 
     /// The statement of the first account without its purchase: lines 1 to 3.
@@ -82,6 +88,7 @@ impl Log {
             org_id: accounts()[0].to_string(),
             period: "2026-11-21".to_owned(),
             from: Timestamp::from_unix_millis(NOON),
+            gap: None,
             until: Timestamp::from_unix_millis(NOON + 12 * 60 * 60 * 1_000),
             complete: true,
             after: None,
@@ -184,6 +191,39 @@ fn a_statement_keeps_to_its_period() {
         (page.from, page.until) = (at(-36), at(-12));
     };
     assert!(!is_of_period(&yesterday), "its lines are of today");
+}
+
+#[test]
+fn what_the_log_before_has_of_the_period_is_said() {
+    let at = |hours: i64| Timestamp::from_unix_millis(NOON + hours * 60 * 60 * 1_000);
+    let previous =
+        PreviousLogDocument { origin: "example.com/log/1".to_owned(), size: 9, root: TreeHash::EMPTY_TREE.to_string() };
+    let gap =
+        StatementGapDocument { from: at(-12), until: at(0), reason: "restored".to_owned(), previous: Some(previous) };
+    let first = Log::new(1);
+    let second = Log { checkpoint: first.at_origin("example.com/log/2"), ..Log::new(1) };
+    let verify = |log: &Log, change: &dyn Fn(&mut AccountStatementDocument)| {
+        let mut page = log.page();
+        page.gap = Some(gap.clone());
+        change(&mut page);
+        log.signed(page).verify(&keys(), &log.checkpoint)
+    };
+    assert_eq!(verify(&second, &|_| ()).unwrap().gap, Some(gap.clone()));
+    // An epoch of the whole period lacks nothing of it.
+    assert_eq!(verify(&second, &|page| (page.from, page.gap) = (at(-12), None)).unwrap().gap, None);
+    // Nothing was before the first log of a service.
+    assert!(verify(&first, &|page| page.gap = None).is_ok());
+    let is_refused = |change: &dyn Fn(&mut AccountStatementDocument)| {
+        matches!(verify(&second, change), Err(StatementFault::Period(_)))
+    };
+    assert!(is_refused(&|page| page.gap = None), "it hides that there was a log before");
+    assert!(is_refused(&|page| page.from = at(-12)), "it lacks nothing, and says so");
+    assert!(is_refused(&|page| page.gap.as_mut().unwrap().until = at(1)));
+    assert!(is_refused(&|page| page.gap.as_mut().unwrap().from = at(-11)));
+    // And nobody else can change it.
+    let mut statement = second.signed(AccountStatementDocument { gap: Some(gap), ..second.page() });
+    statement.0.gap.as_mut().unwrap().reason = "moved".to_owned();
+    assert_eq!(statement.verify(&keys(), &second.checkpoint), Err(StatementFault::Changed));
 }
 
 #[test]

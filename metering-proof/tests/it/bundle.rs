@@ -6,7 +6,7 @@ use metering_core::access::KeyNumber;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::charging::UsageKind;
 use metering_core::money::LedgerKind;
-use metering_core::store::{LogEpoch, Taken};
+use metering_core::store::{EpochReason, LogEpoch, Taken};
 use metering_core::{AccountId, Credits, Day, Timestamp, UsageLine};
 use metering_proof::{
     AccountSalts, BUNDLE_LEAVES, Bundle, ChainHead, Leaf, LeafFault, Names, OpenedLeaf, Posting, UnknownName, entry,
@@ -52,6 +52,8 @@ fn names() -> Names {
         number: 1,
         origin: "api.example.com/log".to_owned(),
         secret: secret(),
+        reason: EpochReason::Init,
+        previous: None,
         began_at: Timestamp::from_unix_millis(NOON),
         ended_at: None,
         size: 0,

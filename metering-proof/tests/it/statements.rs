@@ -1,8 +1,9 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use metering_core::clock::CalendarPeriod;
 use metering_core::store::{EpochReason, LogSecret, LogStore, NewEpoch};
-use metering_core::{Charge, Clock, Service, SystemClock};
+use metering_core::{Charge, Clock, Service, SystemClock, Timestamp};
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::keys::{JwkSet, PrivateKey};
 use metering_log::note::{KeyName, NoteSigner};
@@ -23,7 +24,12 @@ async fn a_statement_has_what_the_sequencer_appended() {
     let none = statements.page(&older, month, None, SystemClock.now()).await;
     assert!(matches!(none, Err(StatementError::NoLog)));
 
-    let new = NewEpoch { origin: ORIGIN.to_owned(), secret: LogSecret::new([1; 32]), reason: EpochReason::Init };
+    let new = NewEpoch {
+        origin: ORIGIN.to_owned(),
+        secret: LogSecret::new([1; 32]),
+        reason: EpochReason::Init,
+        previous: None,
+    };
     store.begin_log(new, None, SystemClock.now()).await.unwrap().unwrap();
     let (account, api_key) = service.open_account("my-agent", "2".parse().unwrap()).await.unwrap();
     for _ in 0..3 {
@@ -62,4 +68,53 @@ async fn a_statement_has_what_the_sequencer_appended() {
     assert!(matches!(early, Err(StatementError::BeforeLog(_))));
     let late = statements.page(&account, "9998-01".parse().unwrap(), None, now).await;
     assert!(matches!(late, Err(StatementError::NotBegun(_))));
+}
+
+/// Appends what is not in the log yet, and publishes its head.
+async fn publish(store: &Arc<SqliteStore>, key: &PrivateKey, now: Timestamp) -> Checkpoint {
+    let mut sequencer = Sequencer::new(store.clone(), "node".to_owned());
+    let Stepped::Leading { head, .. } = sequencer.step(now).await.unwrap() else { panic!("it has the lease") };
+    let checkpoint = Checkpoint::new(head.origin.as_str(), head.size, TreeHash::from_bytes(head.root)).unwrap();
+    let signer = NoteSigner::new(KeyName::new(head.origin.as_str()).unwrap(), key.clone());
+    let note = SignedCheckpoint::sign(checkpoint.clone(), &signer).unwrap().to_string();
+    store.publish_checkpoint(head.number, head.size, note).await.unwrap();
+    checkpoint
+}
+
+#[tokio::test]
+async fn a_statement_says_what_the_log_before_its_own_has() {
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let service = Service::with_defaults(store.clone());
+    let (account, _) = service.open_account("my-agent", "2".parse().unwrap()).await.unwrap();
+    let key = PrivateKey::from_seed(&[7; 32]);
+    let keys = JwkSet::new([key.public()]);
+    let statements = Statements::new(store.clone(), key.clone(), "https://api.example.com".to_owned());
+    let noon = Timestamp::from_unix_millis(1_795_262_400_000);
+    let later = noon.saturating_add(Duration::from_secs(60));
+    let new = |origin: &str, reason| NewEpoch {
+        origin: origin.to_owned(),
+        secret: LogSecret::new([1; 32]),
+        reason,
+        previous: None,
+    };
+    let page = async |period: &str, checkpoint: &Checkpoint| {
+        let page = statements.page(&account, period.parse().unwrap(), None, later).await.unwrap();
+        AccountStatement::new(page).verify(&keys, checkpoint).unwrap()
+    };
+
+    store.begin_log(new("log.example/1", EpochReason::Init), None, noon).await.unwrap().unwrap();
+    let first = publish(&store, &key, noon).await;
+    assert_eq!(page("2026-11-21", &first).await.gap, None, "no log was before it");
+    store.begin_log(new("log.example/2", EpochReason::Restored), Some(1), later).await.unwrap().unwrap();
+    let second = publish(&store, &key, later).await;
+    // A day and a month lack what was before the new epoch; the line has the funds at its beginning.
+    for (period, start) in [("2026-11-21", "2026-11-21T00:00:00.000Z"), ("2026-11", "2026-11-01T00:00:00.000Z")] {
+        let summary = page(period, &second).await;
+        assert_eq!((summary.from, summary.lines.len()), (later, 1));
+        let gap = summary.gap.unwrap();
+        assert_eq!((gap.from.to_string().as_str(), gap.until, gap.reason.as_str()), (start, later, "restored"));
+        let previous = gap.previous.unwrap();
+        let expected = ("log.example/1", first.size(), first.root().to_string());
+        assert_eq!((previous.origin.as_str(), previous.size, previous.root), expected);
+    }
 }

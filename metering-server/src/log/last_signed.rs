@@ -1,5 +1,8 @@
 //! The last checkpoint that was signed, kept next to the key: `KEY_FILE.last`. If an old backup is restored, its log is
 //! shorter than the one that others have seen, and signing it would create a fork.
+//!
+//! While the key is being rotated, it is next to both keys, and the later one counts: the new key must not sign what the
+//! old one would refuse, nor the other way round if the operator goes back.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -28,37 +31,47 @@ impl Rollback {
     }
 }
 
-/// The last checkpoint that was signed with a key file.
+/// The last checkpoint that was signed with the keys of some files.
 #[derive(Debug)]
 pub(super) struct LastSigned {
-    file: PathBuf,
+    files: Vec<KeptFile>,
+    /// What the files have; only the last one once something was signed.
+    checkpoints: Vec<Checkpoint>,
+}
+
+/// The file next to one key file.
+#[derive(Debug, Clone)]
+struct KeptFile {
+    path: PathBuf,
     /// Written before it replaces the file. Each process has its own: several may share the key file.
     temporary: PathBuf,
-    checkpoint: Option<Checkpoint>,
 }
 
 impl LastSigned {
-    /// Reads the file next to `key_file`. Blocks while the file system does.
+    /// Reads the files next to `key_files`. Blocks while the file system does.
     ///
     /// # Errors
-    /// When it cannot be read, or is not a checkpoint.
-    pub(super) fn read(key_file: &Path) -> io::Result<Self> {
-        let file = with_suffix(key_file, ".last");
-        let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", file.display()));
-        let damaged = |error: &dyn std::fmt::Display| {
-            about(&format_args!(
-                "{error}. This file detects old backups of the database. If the database is current, move the file away"
-            ))
+    /// When one cannot be read, or is not a checkpoint.
+    pub(super) fn read<'a>(key_files: impl IntoIterator<Item = &'a Path>) -> io::Result<Self> {
+        let mut last = Self { files: Vec::new(), checkpoints: Vec::new() };
+        for key_file in key_files {
+            let file = KeptFile::next_to(key_file);
+            last.checkpoints.extend(file.read()?);
+            last.files.push(file);
+        }
+        Ok(last)
+    }
+
+    /// The last checkpoint of the log that this epoch belongs to, in any of its epochs. `None` if there is none: the log is
+    /// new, or the service had a different URL.
+    fn of(&self, epoch: &LogEpoch) -> Option<&Checkpoint> {
+        let place = numbered(&epoch.origin).map(|(place, _)| place);
+        let is_same = |last: &&Checkpoint| {
+            let other = numbered(last.origin()).map(|(place, _)| place);
+            last.origin() == epoch.origin || (place.is_some() && other == place)
         };
-        let checkpoint = match fs::read_to_string(&file) {
-            Ok(text) => Some(text.parse::<SignedCheckpoint>().map_err(|error| damaged(&error))?.checkpoint().clone()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(about(&error)),
-        };
-        let mut own = [0; 8];
-        SystemRandomness.fill(&mut own);
-        let temporary = with_suffix(key_file, &format!(".last.{}", hex::encode(own)));
-        Ok(Self { file, temporary, checkpoint })
+        let of_log = self.checkpoints.iter().filter(is_same);
+        of_log.max_by_key(|last| (numbered(last.origin()).map(|(_, number)| number), last.size()))
     }
 
     /// The size of the last checkpoint of this epoch, from which [`LastSigned::check`] needs a consistency proof.
@@ -66,13 +79,13 @@ impl LastSigned {
     /// # Errors
     /// When the epoch is shorter, or as long with other entries, or when a later one was signed.
     pub(super) fn size(&self, epoch: &LogEpoch) -> Result<u64, Rollback> {
-        let Some(last) = &self.checkpoint else { return Ok(0) };
+        let Some(last) = self.of(epoch) else { return Ok(0) };
         if last.origin() != epoch.origin {
             return match (numbered(last.origin()), numbered(&epoch.origin)) {
-                (Some((place, later)), Some((same, number))) if place == same && later > number => Err(Rollback {
+                (Some((_, later)), Some((_, number))) if later > number => Err(Rollback {
                     what: format!("the log {} was signed, and the store has {}", last.origin(), epoch.origin),
                 }),
-                // From an earlier epoch, or from when the service had a different URL.
+                // From an earlier epoch.
                 _ => Ok(0),
             };
         }
@@ -93,7 +106,7 @@ impl LastSigned {
     /// # Errors
     /// When it does not.
     pub(super) fn check(&self, epoch: &LogEpoch, proof: &[TreeHash]) -> Result<(), Rollback> {
-        let Some(last) = self.checkpoint.as_ref().filter(|last| last.origin() == epoch.origin) else { return Ok(()) };
+        let Some(last) = self.of(epoch).filter(|last| last.origin() == epoch.origin) else { return Ok(()) };
         let root = TreeHash::from_bytes(epoch.root);
         verify_consistency(last.size(), last.root(), epoch.size, root, proof)
             .map_err(|_| Rollback::other_entries(epoch))
@@ -118,22 +131,56 @@ impl LastSigned {
     /// Remembers a checkpoint before it is published.
     ///
     /// # Errors
-    /// When it cannot be written. It is remembered until the process ends.
+    /// When a file cannot be written. It is remembered until the process ends.
     pub(super) async fn remember(&mut self, signed: &SignedCheckpoint) -> io::Result<()> {
-        self.checkpoint = Some(signed.checkpoint().clone());
-        let (temporary, file, text) = (self.temporary.clone(), self.file.clone(), signed.to_string());
+        self.checkpoints = vec![signed.checkpoint().clone()];
+        let (files, text) = (self.files.clone(), signed.to_string());
+        // All of them, even if one cannot be written.
         let written = spawn_blocking(move || {
-            let mut new = File::create(&temporary)?;
-            new.write_all(text.as_bytes())?;
-            // Otherwise a power cut may leave an empty file under the new name, and the server would not start.
-            new.sync_data()?;
-            fs::rename(&temporary, &file)
+            let written: Vec<io::Result<()>> = files.iter().map(|file| file.write(&text)).collect();
+            written.into_iter().collect::<io::Result<()>>()
         });
         written.await.map_err(io::Error::other)?
     }
 
-    pub(super) fn file(&self) -> &Path {
-        &self.file
+    /// The files, for messages.
+    pub(super) fn files(&self) -> String {
+        let files = self.files.iter().map(|file| file.path.display().to_string());
+        files.collect::<Vec<_>>().join(" and ")
+    }
+}
+
+impl KeptFile {
+    fn next_to(key_file: &Path) -> Self {
+        let mut own = [0; 8];
+        SystemRandomness.fill(&mut own);
+        let temporary = with_suffix(key_file, &format!(".last.{}", hex::encode(own)));
+        Self { path: with_suffix(key_file, ".last"), temporary }
+    }
+
+    fn read(&self) -> io::Result<Option<Checkpoint>> {
+        let about = |error: &dyn std::fmt::Display| io::Error::other(format!("{}: {error}", self.path.display()));
+        let damaged = |error: &dyn std::fmt::Display| {
+            about(&format_args!(
+                "{error}. This file detects old backups of the database. If the database is current, move the file away"
+            ))
+        };
+        match fs::read_to_string(&self.path) {
+            Ok(text) => match text.parse::<SignedCheckpoint>() {
+                Ok(signed) => Ok(Some(signed.checkpoint().clone())),
+                Err(error) => Err(damaged(&error)),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(about(&error)),
+        }
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        let mut new = File::create(&self.temporary)?;
+        new.write_all(text.as_bytes())?;
+        // Otherwise a power cut may leave an empty file under the new name, and the server would not start.
+        new.sync_data()?;
+        fs::rename(&self.temporary, &self.path)
     }
 }
 
@@ -170,7 +217,7 @@ mod tests {
     async fn only_what_continues_the_last_checkpoint_is_signed() {
         let folder = tempfile::tempdir().unwrap();
         let key_file = folder.path().join("log.pem");
-        let mut last = LastSigned::read(&key_file).unwrap();
+        let mut last = LastSigned::read([key_file.as_path()]).unwrap();
         let log = leaves(&["a", "b", "c", "d", "e"]);
         let of = |leaves: &[TreeHash]| epoch(leaves.len() as u64, *root(leaves).as_bytes());
         assert_eq!(last.size(&of(&log)).unwrap(), 0, "nothing was signed yet");
@@ -180,7 +227,7 @@ mod tests {
         last.remember(&SignedCheckpoint::sign(head, &signer).unwrap()).await.unwrap();
         assert!(folder.path().join("log.pem.last").exists());
         // The same after a restart.
-        for last in [last, LastSigned::read(&key_file).unwrap()] {
+        for last in [last, LastSigned::read([key_file.as_path()]).unwrap()] {
             let proof = consistency_proof(&Leaves(&log), last.size(&of(&log)).unwrap(), 5).unwrap();
             last.check(&of(&log), &proof).unwrap();
             last.check(&of(&log[..3]), &[]).unwrap();
@@ -203,7 +250,7 @@ mod tests {
     #[tokio::test]
     async fn what_another_node_published_is_remembered() {
         let folder = tempfile::tempdir().unwrap();
-        let mut last = LastSigned::read(&folder.path().join("log.pem")).unwrap();
+        let mut last = LastSigned::read([folder.path().join("log.pem").as_path()]).unwrap();
         let log = leaves(&["a", "b", "c", "d", "e"]);
         let open = epoch(5, *root(&log).as_bytes());
         let published = |root: TreeHash| {
@@ -219,11 +266,44 @@ mod tests {
         assert!(last.size(&epoch(2, *root(&log[..2]).as_bytes())).is_err(), "an old backup");
     }
 
+    #[tokio::test]
+    async fn what_either_key_signed_last_binds_both() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, new] = ["old.pem", "new.pem"].map(|name| folder.path().join(name));
+        let log = leaves(&["a", "b", "c", "d", "e"]);
+        let head = |origin: &str, size: usize| {
+            let signer = NoteSigner::new(KeyName::new(origin).unwrap(), PrivateKey::from_seed(&[7; 32]));
+            let head = Checkpoint::new(origin, size as u64, root(&log[..size])).unwrap();
+            SignedCheckpoint::sign(head, &signer).unwrap()
+        };
+        let of = |size: usize| epoch(size as u64, *root(&log[..size]).as_bytes());
+        let both = || LastSigned::read([new.as_path(), old.as_path()]).unwrap();
+
+        // The rotation begins: the new key has signed nothing.
+        LastSigned::read([old.as_path()]).unwrap().remember(&head("api.example.com/log/2", 3)).await.unwrap();
+        assert!(both().size(&of(2)).is_err(), "an old backup");
+        assert_eq!(both().size(&of(4)).unwrap(), 3);
+        both().remember(&head("api.example.com/log/2", 4)).await.unwrap();
+        // It ends, or the operator goes back: each file alone has what both keys signed.
+        for file in [&old, &new] {
+            let last = LastSigned::read([file.as_path()]).unwrap();
+            assert!(last.size(&of(3)).is_err());
+            assert_eq!(last.size(&of(5)).unwrap(), 4);
+        }
+        // Only one of the files was written: the later checkpoint counts, whichever file has it.
+        LastSigned::read([old.as_path()]).unwrap().remember(&head("api.example.com/log/2", 5)).await.unwrap();
+        assert!(both().size(&of(4)).is_err());
+        // A new key file that was used with another log before does not hide what the old one has.
+        LastSigned::read([new.as_path()]).unwrap().remember(&head("test.example.com/log/7", 1)).await.unwrap();
+        assert!(both().size(&of(4)).is_err());
+        assert_eq!(both().size(&of(5)).unwrap(), 5);
+    }
+
     #[test]
     fn a_damaged_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("log.pem.last"), "rubbish").unwrap();
-        let problem = LastSigned::read(&folder.path().join("log.pem")).unwrap_err().to_string();
+        let problem = LastSigned::read([folder.path().join("log.pem").as_path()]).unwrap_err().to_string();
         assert!(problem.contains("log.pem.last: not a signed note"), "{problem}");
     }
 }

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use metering_core::store::LogEpoch;
 use metering_core::wire::LogDocument;
 use metering_core::{FullStore, StoreError};
-use metering_log::keys::KeyRing;
 use metering_log::note::{KeyName, NoteSigner, SignatureKind, VerifierKey};
 use metering_proof::LogReader;
 use tokio::sync::{Semaphore, watch};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, LogKeys};
 
 /// How many tiles are read at once. A tile that is not stored in its served form takes up to a millisecond to read.
 const READS_MAX: usize = 8;
@@ -20,7 +19,7 @@ const READS_MAX: usize = 8;
 pub(crate) struct PostingLog {
     pub(super) store: Arc<dyn FullStore>,
     pub(super) reader: LogReader,
-    keys: Option<KeyRing>,
+    keys: Option<LogKeys>,
     pub(super) is_public: bool,
     public_url: String,
     /// The origin of the epoch that this process appends to, or would if it had the lease.
@@ -58,21 +57,23 @@ impl PostingLog {
         Ok(epochs.into_iter().filter_map(|epoch| document(keys, &self.public_url, epoch)).collect())
     }
 
-    /// What signs the checkpoints of an epoch; `None` if its origin cannot be the name of a key.
-    pub(super) fn signer(&self, epoch: &LogEpoch) -> Option<NoteSigner> {
-        let key = self.keys.as_ref()?.signing().clone();
-        Some(NoteSigner::new(KeyName::new(epoch.origin.as_str()).ok()?, key))
+    /// What signs the checkpoints of an epoch: a key, and during a rotation the one before it. `None` if its origin cannot
+    /// be the name of a key.
+    pub(super) fn signers(&self, epoch: &LogEpoch) -> Option<Vec<NoteSigner>> {
+        let name = KeyName::new(epoch.origin.as_str()).ok()?;
+        let keys = self.keys.as_ref()?.signing();
+        Some(keys.map(|key| NoteSigner::new(name.clone(), key.clone())).collect())
     }
 }
 
-fn document(keys: &KeyRing, public_url: &str, epoch: LogEpoch) -> Option<LogDocument> {
+fn document(keys: &LogKeys, public_url: &str, epoch: LogEpoch) -> Option<LogDocument> {
     let name = KeyName::new(epoch.origin.as_str()).ok()?;
     let vkey = |key| VerifierKey::new(name.clone(), SignatureKind::Note, key).to_string();
-    let signing = keys.signing().public();
+    let mut vkeys = keys.published().into_iter().map(vkey);
     Some(LogDocument {
         epoch: epoch.number,
-        vkey: vkey(signing),
-        previous_vkeys: keys.published().iter().filter(|(_, key)| *key != signing).map(|(_, key)| vkey(key)).collect(),
+        vkey: vkeys.next()?,
+        previous_vkeys: vkeys.collect(),
         url: format!("{public_url}/log/{}", epoch.number),
         origin: epoch.origin,
         began_at: epoch.began_at,
@@ -81,7 +82,7 @@ fn document(keys: &KeyRing, public_url: &str, epoch: LogEpoch) -> Option<LogDocu
 
 #[cfg(test)]
 mod tests {
-    use metering_log::keys::PrivateKey;
+    use metering_log::keys::{KeyRing, PrivateKey};
 
     use super::super::test_epoch::epoch;
     use super::*;
@@ -90,7 +91,7 @@ mod tests {
     fn an_epoch_is_published_with_the_verifier_keys_of_now_and_before() {
         let [old, new] = [1, 2].map(|seed| PrivateKey::from_seed(&[seed; 32]));
         let file = format!("{}{}", old.public().to_pem().unwrap(), *new.to_pem().unwrap());
-        let keys = KeyRing::parse([file.as_str()]).unwrap();
+        let keys = LogKeys::new(KeyRing::parse([file.as_str()]).unwrap(), None);
         let document = document(&keys, "https://api.example.com", epoch(3, [0; 32])).unwrap();
         let vkey = |key: &PrivateKey| {
             let name = KeyName::new("api.example.com/log/2").unwrap();

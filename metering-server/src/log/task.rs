@@ -2,6 +2,7 @@
 //! the lease does the work.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use std::time::Duration;
 use metering_core::store::LogEpoch;
 use metering_core::{Clock, Randomness, StoreError, SystemRandomness};
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
+use metering_log::note::NoteSigner;
 use metering_log::tree::TreeHash;
 use metering_proof::{LogReadError, Sequencer, SequencerError, Stepped};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::last_signed::{LastSigned, Rollback};
 use super::posting_log::PostingLog;
@@ -21,6 +23,8 @@ use crate::http::Shutdown;
 use crate::operations::metric::gauge;
 
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How long shutdown waits for the lease to be given up. By then it ends soon by itself.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many steps are made before their head is signed.
 const STEPS_MAX: usize = 64;
 
@@ -61,7 +65,9 @@ impl LogTask {
         log: &Arc<PostingLog>,
         clock: &Arc<dyn Clock>,
     ) -> Result<Option<Self>, Box<dyn Error + Send + Sync>> {
-        let Some(key_file) = &config.log.key_file else { return Ok(None) };
+        if config.log.key_file.is_none() {
+            return Ok(None);
+        }
         let mut node = [0; 16];
         SystemRandomness.fill(&mut node);
         let witnesses = if config.log.witnesses.is_empty() { None } else { Some(Witnesses::new(config, clock)?) };
@@ -69,7 +75,7 @@ impl LogTask {
             log: Arc::clone(log),
             sequencer: Sequencer::new(Arc::clone(&log.store) as _, hex::encode(node)),
             clock: Arc::clone(clock),
-            last: LastSigned::read(key_file)?,
+            last: LastSigned::read(config.log.key_files())?,
             witnesses,
             required_witnesses: config.log.required_witnesses,
             epoch: None,
@@ -79,8 +85,22 @@ impl LogTask {
         }))
     }
 
-    /// Runs until shutdown, or until the log must not be signed. An interrupted step is repeated.
+    /// Runs until shutdown, and leaves the log to the next node then. An interrupted step is repeated.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        self.repeat(&shutdown).await;
+        match timeout(RELEASE_TIMEOUT, self.sequencer.stop(self.clock.now())).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the next server continues the log of postings some 10 seconds later")
+            }
+            Err(_) => {
+                tracing::warn!("the store is slow: the next server continues the log of postings some 10 seconds later")
+            }
+        }
+    }
+
+    /// Makes rounds until shutdown; none any more once the log must not be signed.
+    async fn repeat(&mut self, shutdown: &Shutdown) {
         let mut is_stopped = false;
         loop {
             let round = async { if is_stopped { Ok(false) } else { self.round().await } };
@@ -178,6 +198,7 @@ impl LogTask {
     async fn publish(&mut self, head: &LogEpoch) -> Result<(), Fault> {
         let published = head.checkpoint.as_ref().map_or(0, |(size, _)| *size);
         if published == head.size {
+            self.complete(head).await?;
             self.behind_since = None;
             return Ok(());
         }
@@ -211,9 +232,9 @@ impl LogTask {
         let proof = self.log.reader.prove_consistency(epoch, self.last.size(epoch)?, epoch.size).await;
         let proof = proof.map_err(|error| match error {
             LogReadError::Proof(missing) => Fault::Again(format!(
-                "entries of the time of {} are pruned ({missing}), so nothing proves that the log continues it. If no \
-                 backup was restored, delete that file and restart the server",
-                self.last.file().display()
+                "entries of the time of the last signed checkpoint are pruned ({missing}), so nothing proves that the log \
+                 continues it. If no backup was restored, delete {} and restart the server",
+                self.last.files()
             )),
             other => other.into(),
         })?;
@@ -237,18 +258,52 @@ impl LogTask {
         if let Err(error) = remembered
             && !std::mem::replace(&mut self.cannot_remember, true)
         {
-            let file = self.last.file().display();
+            let file = self.last.files();
             tracing::warn!(%error, %file, "the last checkpoint cannot be kept next to the key: after a restart, an old backup of the database would not be noticed. Put the key file into a folder that the server can write to");
         }
     }
 
-    fn sign(&self, head: &LogEpoch) -> Result<SignedCheckpoint, Fault> {
-        let unfit = |problem: &dyn std::fmt::Display| Fault::Stop(format!("the origin {:?}: {problem}", head.origin));
-        let signer = self.log.signer(head).ok_or_else(|| unfit(&"cannot be the name of a key"))?;
-        let checkpoint = Checkpoint::new(head.origin.as_str(), head.size, TreeHash::from_bytes(head.root));
-        let checkpoint = checkpoint.map_err(|error| unfit(&error))?;
-        SignedCheckpoint::sign(checkpoint, &signer).map_err(|error| unfit(&error))
+    /// Adds the signatures that the published checkpoint lacks: without a posting, a new key would not sign for days after
+    /// a rotation began, and who knows only that key could not read the log. Cosignatures stay, as the text does not change.
+    async fn complete(&mut self, head: &LogEpoch) -> Result<(), Fault> {
+        let published = head.checkpoint.as_ref().and_then(|(_, note)| note.parse::<SignedCheckpoint>().ok());
+        let Some(mut published) = published else { return Ok(()) };
+        let signers = self.signers(head)?;
+        if signers.iter().all(|signer| published.note().names(signer.verifier())) {
+            return Ok(());
+        }
+        self.check(head).await?;
+        if *published.checkpoint() != checkpoint(head)? {
+            return Ok(());
+        }
+        signers.iter().for_each(|signer| published.also_sign(signer));
+        let remembered = self.last.remember(&published).await;
+        self.warn_once(remembered);
+        self.log.store.publish_checkpoint(head.number, head.size, published.to_string()).await?;
+        Ok(())
     }
+
+    fn sign(&self, head: &LogEpoch) -> Result<SignedCheckpoint, Fault> {
+        let signers = self.signers(head)?;
+        let (first, others) = signers.split_first().ok_or_else(|| unfit(head, &"no key signs it"))?;
+        let mut signed = SignedCheckpoint::sign(checkpoint(head)?, first).map_err(|error| unfit(head, &error))?;
+        others.iter().for_each(|signer| signed.also_sign(signer));
+        Ok(signed)
+    }
+
+    fn signers(&self, head: &LogEpoch) -> Result<Vec<NoteSigner>, Fault> {
+        self.log.signers(head).ok_or_else(|| unfit(head, &"cannot be the name of a key"))
+    }
+}
+
+/// The checkpoint of a head, which nobody has signed yet.
+fn checkpoint(head: &LogEpoch) -> Result<Checkpoint, Fault> {
+    let checkpoint = Checkpoint::new(head.origin.as_str(), head.size, TreeHash::from_bytes(head.root));
+    checkpoint.map_err(|error| unfit(head, &error))
+}
+
+fn unfit(head: &LogEpoch, problem: &dyn Display) -> Fault {
+    Fault::Stop(format!("the origin {:?}: {problem}", head.origin))
 }
 
 impl From<Rollback> for Fault {

@@ -1,7 +1,7 @@
 //! An epoch for tests.
 
 use metering_core::Timestamp;
-use metering_core::store::{LogEpoch, LogSecret, Taken};
+use metering_core::store::{EpochReason, LogEpoch, LogSecret, Taken};
 
 /// An epoch with this many leaves, all published, and the first bundle pruned.
 pub(super) fn epoch(size: u64, root: [u8; 32]) -> LogEpoch {
@@ -9,6 +9,8 @@ pub(super) fn epoch(size: u64, root: [u8; 32]) -> LogEpoch {
         number: 2,
         origin: "api.example.com/log/2".to_owned(),
         secret: LogSecret::new([7; 32]),
+        reason: EpochReason::Init,
+        previous: None,
         began_at: Timestamp::from_unix_millis(0),
         ended_at: None,
         size,

@@ -49,6 +49,11 @@ pub(crate) fn loaded(text: &str) -> Result<Config, String> {
 fn content(path: &str) -> &'static str {
     match path {
         _ if path.ends_with(".svg") => "<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+        // The key before, during a rotation: that of RFC 8032, section 7.1, test 1.
+        _ if path.contains("/log-") => {
+            "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n\
+             -----END PRIVATE KEY-----\n"
+        }
         // That of RFC 8410, section 10.3.
         _ if path.ends_with(".pem") || path.ends_with("receipt-keys") => {
             "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n\

@@ -1,6 +1,6 @@
 //! The log's tables.
 
-use metering_core::store::{LogEpoch, LogSecret, StoredBundle, Taken};
+use metering_core::store::{LogEpoch, LogSecret, PreviousLog, StoredBundle, Taken};
 
 use crate::fault::Result;
 use crate::record::Record;
@@ -24,7 +24,7 @@ pub(super) const LINES: Table = Table {
     columns: &[Own("number"), Own("route_template"), Own("http_method"), Own("source")],
 };
 
-/// The row also has the reason for the epoch, and the holder of the lease.
+/// The row also has the holder of the lease.
 impl Record for LogEpoch {
     const TABLE: Table = Table {
         name: "log_epoch",
@@ -33,6 +33,10 @@ impl Record for LogEpoch {
             Own("number"),
             Own("origin"),
             Own("secret"),
+            Own("reason"),
+            Own("previous_origin"),
+            Own("previous_size"),
+            Own("previous_root"),
             Own("began_at"),
             Own("ended_at"),
             Own("size"),
@@ -52,7 +56,11 @@ impl Record for LogEpoch {
     fn values(&self) -> Result<Vec<Value>> {
         let Self { number, origin, secret, began_at, ended_at, size, root, minimum, accounts, .. } = self;
         let Taken { journal, ledger, prices, openings } = self.taken;
-        let mut values = values![number, origin, *secret.expose(), began_at, ended_at, size, *root, minimum, accounts];
+        let mut values = values![number, origin, *secret.expose(), self.reason];
+        let previous = self.previous.as_ref();
+        let (previous_origin, previous_size) = previous.map(|log| (log.origin.clone(), log.size)).unzip();
+        values.extend(values![previous_origin, previous_size, previous.map(|log| log.root)]);
+        values.extend(values![began_at, ended_at, size, *root, minimum, accounts]);
         let (checkpoint_size, checkpoint) = self.checkpoint.clone().unzip();
         values.extend(values![journal, ledger, prices, openings, self.swept_from, checkpoint_size, checkpoint]);
         Ok(values)
@@ -60,6 +68,13 @@ impl Record for LogEpoch {
 
     fn read(row: &mut Reader<'_>) -> Result<Self> {
         let (number, origin, secret) = (row.next()?, row.next()?, LogSecret::new(row.next()?));
+        let reason = row.next()?;
+        // The schema ensures that all three are set or none is.
+        let previous: (Option<String>, Option<u64>, Option<[u8; 32]>) = (row.next()?, row.next()?, row.next()?);
+        let previous = match previous {
+            (Some(origin), Some(size), Some(root)) => Some(PreviousLog { origin, size, root }),
+            _ => None,
+        };
         let (began_at, ended_at, size, root) = (row.next()?, row.next()?, row.next()?, row.next()?);
         let (minimum, accounts) = (row.next()?, row.next()?);
         let taken = Taken { journal: row.next()?, ledger: row.next()?, prices: row.next()?, openings: row.next()? };
@@ -71,6 +86,8 @@ impl Record for LogEpoch {
             number,
             origin,
             secret,
+            reason,
+            previous,
             began_at,
             ended_at,
             size,

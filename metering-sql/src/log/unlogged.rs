@@ -5,14 +5,14 @@ use std::collections::{HashMap, VecDeque};
 use metering_core::chains::TxRef;
 use metering_core::charging::UsageChange;
 use metering_core::prices::PriceVersion;
-use metering_core::store::{AccountRow, EpochReason, LogEpoch, Logged, Unlogged, UnloggedPosting};
+use metering_core::store::{AccountRow, LogEpoch, Logged, Unlogged, UnloggedPosting};
 use metering_core::{Credits, Timestamp, UsageLine};
 
 use super::batch::Batch;
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{find, list};
-use crate::row::{Row, only};
+use crate::record::list;
+use crate::row::Row;
 use crate::{usage_lines, values};
 
 /// How many rows of `log_batch` are read at once.
@@ -52,11 +52,8 @@ impl Found {
 
     async fn public_entries(&mut self, db: &mut dyn Executor, epoch: &LogEpoch) -> Result<()> {
         if self.unlogged.taken.openings < 0 {
-            let before: Option<LogEpoch> = find(db, "WHERE number = ?1", &values![i64::from(epoch.number) - 1]).await?;
-            if let Some(before) = before {
-                let sql = "SELECT reason FROM log_epoch WHERE number = ?1";
-                let reason: EpochReason = only(&db.query(sql, &values![epoch.number]).await?)?.get(0)?;
-                self.push(None, epoch.began_at, Logged::epoch(&before, reason));
+            if let Some(previous) = &epoch.previous {
+                self.push(None, epoch.began_at, Logged::epoch(previous, epoch.reason));
             }
             self.unlogged.taken.openings = 0;
         }

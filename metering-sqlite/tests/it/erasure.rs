@@ -28,7 +28,7 @@ const ERASED: &str = "account.agent_name account.email account.email_folded api_
 const KEPT: &str = "account.org_id api_key.budget_reset api_key.public_id api_key.routes api_key.scopes \
     audit_entry.action audit_entry.actor audit_entry.subject audit_outcome.result hold.reason hold.tokens \
     hold.upstream issued_receipt.series key_secret.hash_kind ledger.description ledger.kind ledger.plan_id log_epoch.checkpoint \
-     log_epoch.node log_epoch.origin log_epoch.reason log_line.http_method log_line.route_template log_line.source \
+     log_epoch.node log_epoch.origin log_epoch.previous_origin log_epoch.reason log_line.http_method log_line.route_template log_line.source \
      moved.destination \
     oauth_client.id oauth_client.name oauth_client.redirect_uris operator.name operator.role payment.plan_id \
     payment.plan_label payment.processor payment.processor_id payment.settlement payment.token_symbol \

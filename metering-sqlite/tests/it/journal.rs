@@ -92,7 +92,7 @@ async fn rows_stay_until_the_log_has_them() {
     let store = SqliteStore::create(&file).unwrap();
     let (id, key) = account(&store, 100).await;
     let origin = "log.example/1".to_owned();
-    let new = NewEpoch { origin, secret: LogSecret::new([7; 32]), reason: EpochReason::Init };
+    let new = NewEpoch { origin, secret: LogSecret::new([7; 32]), reason: EpochReason::Init, previous: None };
     store.begin_log(new, None, NOON).await.unwrap().unwrap();
     for _ in 0..5 {
         charge(&store, key).await.unwrap();

@@ -50,10 +50,15 @@ fn witness(site: &Site, log: &PostingLog) -> (Server, PathBuf) {
 /// What a checkpoint says, if its signature is right.
 #[track_caller]
 fn opened(log: &PostingLog, checkpoint: &str) -> Checkpoint {
+    opened_with(log.verifier_key(), checkpoint).expect("the log's key signed it")
+}
+
+/// What a checkpoint says, if this key signed it.
+fn opened_with(verifier_key: &str, checkpoint: &str) -> Option<Checkpoint> {
     let note = Note::from_bytes(checkpoint.as_bytes()).unwrap();
-    let verifier = StandardVerifier::new(log.verifier_key()).unwrap();
-    note.verify(&VerifierList::new(vec![Box::new(verifier)])).unwrap();
-    Checkpoint::from_bytes(note.text()).unwrap()
+    let verifier = StandardVerifier::new(verifier_key).unwrap();
+    note.verify(&VerifierList::new(vec![Box::new(verifier)])).ok()?;
+    Some(Checkpoint::from_bytes(note.text()).unwrap())
 }
 
 /// The tiles that a server publishes.
@@ -171,5 +176,70 @@ fn the_log_is_verified_without_the_service_and_continues_after_a_kill() {
     let tiles = PublishedTiles(&server);
     let proof = prove_tree(later.size(), size, &TileHashReader::new(later.size(), *later.hash(), &tiles)).unwrap();
     check_tree(&proof, later.size(), *later.hash(), size, root).unwrap();
+    site.verify();
+}
+
+/// Stops a server in order.
+#[track_caller]
+fn stop(mut server: Server) {
+    server.terminate();
+    assert!(server.wait().success(), "{}", server.log());
+}
+
+/// Clients that know the old key or the new one accept what is published while both sign, with the same witness, and after
+/// that the new key alone.
+#[test]
+fn a_key_is_rotated_while_clients_know_either() {
+    let (site, upstream) = (Site::new(), Upstream::start());
+    let account = site.account("2");
+    let log = PostingLog::begin(&site);
+    let (_witness, witnesses) = witness(&site, &log);
+    let [old_file, new_file] = ["log.pem", "new.pem"].map(|name| site.path("log").join(name).display().to_string());
+    let setup = || {
+        let setup = log.serve(site.server()).args(["--upstream", &upstream.url()]).args(catalogue(&site));
+        setup.args(["--config", witnesses.to_str().unwrap()])
+    };
+    let server = setup().start();
+    until("the log is published", || published(&server).is_some());
+    wait_until_all_is_published(&site);
+    let _ = audited(&log, &server);
+    stop(server);
+
+    let rotated = site.admin_json(&["log", "rotate", &old_file, &new_file]);
+    let (new, old) = (rotated["verifier_key"].as_str().unwrap(), log.verifier_key());
+    assert_eq!(rotated["previous_verifier_key"], old);
+    let both = setup().set("METERING_LOG__KEY_FILE", &new_file).set("METERING_LOG__PREVIOUS_KEY_FILE", &old_file);
+    let server = both.start();
+    // Nothing was posted: the published checkpoint gets the signature that it lacks, and keeps its cosignature.
+    until("both keys sign", || published(&server).is_some_and(|checkpoint| opened_with(new, &checkpoint).is_some()));
+    let checkpoint = published(&server).unwrap();
+    assert_eq!(opened_with(new, &checkpoint), opened_with(old, &checkpoint));
+    assert!(checkpoint.contains("\u{2014} witness.test "), "{checkpoint}");
+    let keys = server.client().get("/.well-known/metering-keys").expect(200).json();
+    assert_eq!((&keys["logs"][0]["vkey"], &keys["logs"][0]["previous_vkeys"]), (&new.into(), &vec![old].into()));
+    let size = opened(&log, &checkpoint).size();
+    let _ = server.client_with(&account.api_key).get("/api/echo/word").expect(200);
+    until("the log grows", || published(&server).is_some_and(|checkpoint| opened(&log, &checkpoint).size() > size));
+    let checkpoint = published(&server).unwrap();
+    assert!(opened_with(new, &checkpoint).is_some() && checkpoint.contains("\u{2014} witness.test "), "{checkpoint}");
+    // Who knows the old key continues from what was kept, and so does who knows the new one.
+    let _ = audited(&log, &server);
+    let url = format!("http://{}/log/1", server.address());
+    let audit = |key: &str| {
+        let kept = site.path("kept");
+        log.client().args(["log", "audit", &url, "--log-key", key, "--keep"]).arg(kept).output().unwrap().status.code()
+    };
+    assert_eq!((audit(old), audit(new)), (Some(0), Some(0)));
+    stop(server);
+
+    let server = log.serve(site.server()).args(["--upstream", &upstream.url()]).args(catalogue(&site));
+    let server = server.set("METERING_LOG__KEY_FILE", &new_file).start();
+    let _ = server.client_with(&account.api_key).get("/api/echo/word").expect(200);
+    let signed_by_new_alone = |checkpoint: String| {
+        opened_with(new, &checkpoint).is_some_and(|now| now.size() > size) && opened_with(old, &checkpoint).is_none()
+    };
+    until("the new key signs alone", || published(&server).is_some_and(signed_by_new_alone));
+    let keys = server.client().get("/.well-known/metering-keys").expect(200).json();
+    assert_eq!(keys["logs"][0]["previous_vkeys"], Value::from(vec![old]), "earlier statements can be verified");
     site.verify();
 }

@@ -37,6 +37,7 @@ fn secret_files(config: &Config) -> Vec<PathBuf> {
         &config.pay.facilitator_token_file,
         &config.receipts.key_file,
         &config.log.key_file,
+        &config.log.previous_key_file,
     ];
     let others =
         pay.into_iter().chain(webhooks).chain(stripe).chain(oidc).chain(more).chain(otlp).filter_map(Option::as_ref);

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use clap::Args;
 use metering_admin::{Action, Administration};
-use metering_core::store::{EpochReason, LogEpoch};
+use metering_core::store::{EpochReason, LogEpoch, PreviousLog};
 use metering_log::note::VerifierKey;
 use serde::Serialize;
 
@@ -39,23 +39,25 @@ pub(super) struct InitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A restored store lacks postings that its log has already published. The log cannot continue like that: anyone who
-follows it would see a fork. The first entry of the new epoch has the size and root of the old one in this store, and
-the next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the log: pass
-the number of its last epoch with --after; the new epoch has no entry about it. If the key was stolen, name a file
-that does not exist yet: it gets a new key. Asks for confirmation, unless --yes is given.
+follows it would see a fork. The first entry of the new epoch has the origin, size and root of the old one in this
+store, and the next ones have the funds of all accounts. Clients need the new verifier key. A move does not copy the
+log: pass how it ended with --previous, for the first entry of the new epoch. If the key was stolen, name a file that
+does not exist yet: it gets a new key. Asks for confirmation, unless --yes is given.
 
 Examples:
   metering admin log new-epoch /etc/metering/log.pem --because restored --public-url https://api.example.com
-  metering admin log new-epoch /etc/metering/log.pem --because moved --after 1 --config /etc/metering/metering.toml")]
+  metering admin log new-epoch /etc/metering/log.pem --because moved --config /etc/metering/metering.toml \
+  --previous api.example.com/log/1:70400:CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=")]
 pub(super) struct NewEpochArgs {
     #[command(flatten)]
     signer: Signer,
     /// Why the log cannot continue: restored (from a backup) or moved (from another database).
     #[arg(long, value_name = "WHY", value_parser = because)]
     because: EpochReason,
-    /// The last epoch in the database that the store was moved from, as `metering admin migrate` printed it.
-    #[arg(long, value_name = "EPOCH", value_parser = clap::value_parser!(u32).range(1..))]
-    after: Option<u32>,
+    /// How the log ended in the database that the store was moved from (ORIGIN:SIZE:ROOT), as `metering admin migrate`
+    /// printed it.
+    #[arg(long, value_name = "LOG")]
+    previous: Option<PreviousLog>,
     /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
@@ -86,9 +88,9 @@ impl InitArgs {
             )));
         }
         let origin = self.signer.origin(session, 1)?;
-        begin(&self.signer, &Administration::new(store), session.action(), (origin, EpochReason::Init, None))
-            .await?
-            .write(out, &self.format, &self.signer)
+        let beginning = Beginning { origin, reason: EpochReason::Init, after: None, previous: None };
+        let begun = beginning.run(&self.signer, &Administration::new(store), session.action()).await?;
+        begun.write(out, &self.format, &self.signer)
     }
 }
 
@@ -96,16 +98,17 @@ impl NewEpochArgs {
     pub(super) async fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), Failure> {
         let store = session.database().await?.store();
         let last = store.log_epochs().await?.pop();
-        let after = match (&last, self.after) {
+        let after = match (&last, &self.previous) {
             (Some(last), None) => last.number,
-            (Some(last), Some(after)) if last.number == after => after,
             (Some(last), Some(_)) => {
-                return Err(Failure::Usage(format!("--after: the last epoch of this store is {}", last.number)));
+                let problem =
+                    format!("--previous: this store has a log of its own, {}, which comes before", last.origin);
+                return Err(Failure::Usage(problem));
             }
-            (None, Some(after)) if self.because == EpochReason::Moved => after,
+            (None, Some(previous)) if self.because == EpochReason::Moved => previous.epoch().unwrap_or_default(),
             (None, _) => {
                 let problem = "this store has no log: `metering admin log init` begins one. If the store was moved and \
-                               had one, add --because moved --after with the number of its last epoch";
+                               had one, add --because moved --previous with how that one ended";
                 return Err(Failure::NotFound(problem.to_owned()));
             }
         };
@@ -116,9 +119,9 @@ impl NewEpochArgs {
             let key = if self.signer.exists() { "" } else { " with a new key" };
             confirm(&format!("{begin} {origin}{key}? Its clients need the new verifier key.")).await?;
         }
-        begin(&self.signer, &Administration::new(store), session.action(), (origin, self.because, Some(after)))
-            .await?
-            .write(out, &self.format, &self.signer)
+        let beginning = Beginning { origin, reason: self.because, after: Some(after), previous: self.previous };
+        let begun = beginning.run(&self.signer, &Administration::new(store), session.action()).await?;
+        begun.write(out, &self.format, &self.signer)
     }
 }
 
@@ -130,17 +133,23 @@ struct Begun {
     created_key_file: bool,
 }
 
-/// Begins an epoch with this origin and reason, after the one with this number.
-async fn begin(
-    signer: &Signer,
-    administration: &Administration,
-    action: &Action,
-    (origin, reason, after): (String, EpochReason, Option<u32>),
-) -> Result<Begun, Failure> {
-    let created_key_file = !signer.exists();
-    let verifier = verifier(&origin, signer.key_or_new()?)?;
-    let epoch = administration.begin_log(action, origin, reason, after).await?;
-    Ok(Begun { epoch, verifier, created_key_file })
+/// An epoch to begin, after the one with a number.
+#[derive(Debug)]
+struct Beginning {
+    origin: String,
+    reason: EpochReason,
+    after: Option<u32>,
+    previous: Option<PreviousLog>,
+}
+
+impl Beginning {
+    async fn run(self, signer: &Signer, administration: &Administration, action: &Action) -> Result<Begun, Failure> {
+        let Self { origin, reason, after, previous } = self;
+        let created_key_file = !signer.exists();
+        let verifier = verifier(&origin, signer.key_or_new()?)?;
+        let epoch = administration.begin_log(action, origin, reason, after, previous).await?;
+        Ok(Begun { epoch, verifier, created_key_file })
+    }
 }
 
 impl Begun {

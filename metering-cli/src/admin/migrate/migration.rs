@@ -1,5 +1,6 @@
 //! The move itself. The order of its steps makes it safe to interrupt.
 
+use metering_core::store::PreviousLog;
 use metering_core::{Clock, StoreError, SystemClock};
 use metering_sql::transfer::{Comparison, SectionComparison, Sums, TargetState, compare, copy, survey};
 
@@ -15,8 +16,8 @@ use crate::progress::{Progress, Unit};
 pub(super) struct Migration {
     pub(super) from: Origin,
     pub(super) to: Destination,
-    /// The last epoch of the log, which is not moved.
-    pub(super) log_epoch: Option<u32>,
+    /// How the log ended, which is not moved.
+    pub(super) log: Option<PreviousLog>,
     pub(super) progress: Progress,
 }
 
@@ -140,7 +141,7 @@ impl Migration {
 
     fn report(&self, ending: Ending, comparison: Comparison) -> Report {
         let (from, to) = (self.from.shown(), self.to.shown());
-        Report { from, to, ending, upgrade: None, comparison, log_epoch: self.log_epoch }
+        Report { from, to, ending, upgrade: None, comparison, log: self.log.clone() }
     }
 }
 

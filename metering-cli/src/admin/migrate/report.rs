@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::Write;
 
+use metering_core::store::PreviousLog;
 use metering_sql::transfer::{Comparison, Sums};
 use serde::Serialize;
 
@@ -37,8 +38,8 @@ pub(super) struct Report {
     /// The versions from and to which the target's schema would be upgraded.
     pub(super) upgrade: Option<(i64, i64)>,
     pub(super) comparison: Comparison,
-    /// The last epoch of the log of the old store, if it has a log.
-    pub(super) log_epoch: Option<u32>,
+    /// How the log of the old store ended, if it has a log.
+    pub(super) log: Option<PreviousLog>,
 }
 
 #[derive(Serialize)]
@@ -49,7 +50,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     schema_upgrade: Option<Upgrade>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_log_epoch: Option<u32>,
+    previous_log: Option<String>,
     sections: Vec<SectionDocument<'a>>,
     differing: u64,
     differences: Vec<String>,
@@ -117,11 +118,11 @@ impl Report {
             Ending::WouldCompare => writeln!(out, "Already moved to {to}. Nothing was changed."),
             Ending::NotEqual => Ok(()),
         }?;
-        match self.log_epoch {
-            Some(epoch) if self.ending != Ending::NotEqual => Ok(writeln!(
+        match &self.log {
+            Some(log) if self.ending != Ending::NotEqual => Ok(writeln!(
                 out,
                 "The log is not moved. Begin its next epoch in {to}, before servers start there: `metering admin log \
-                 new-epoch KEY_FILE --because moved --after {epoch}`."
+                 new-epoch KEY_FILE --because moved --previous {log}`."
             )?),
             _ => Ok(()),
         }
@@ -166,7 +167,7 @@ impl Report {
             to: &self.to,
             ending: self.ending,
             schema_upgrade: self.upgrade.map(|(from, to)| Upgrade { from, to }),
-            last_log_epoch: self.log_epoch,
+            previous_log: self.log.as_ref().map(ToString::to_string),
             sections: sections.collect(),
             differing: self.comparison.differing(),
             differences: self.comparison.differences().map(ToString::to_string).collect(),

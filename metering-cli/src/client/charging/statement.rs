@@ -1,5 +1,7 @@
 //! `metering statement`: statements of the account from the service's log, which anyone can verify.
 
+mod report;
+
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
@@ -12,19 +14,18 @@ use metering_client::Client;
 use metering_client::calls::account::{GetStatement, StatementLines};
 use metering_core::clock::CalendarPeriod;
 use metering_core::wire::LogDocument;
-use metering_core::{Credits, Timestamp};
 use metering_log::checkpoint::{Policy, SignedCheckpoint};
 use metering_log::note::{KeyName, SignatureKind, VerifierKey};
-use metering_proof::{AccountStatement, ChainHead, Posting, ReceiptPayload, StatementSummary};
-use serde::{Deserialize, Serialize};
+use metering_proof::{AccountStatement, ReceiptPayload, StatementSummary};
+use serde::Deserialize;
 
 use crate::client::charging::service_keys::{KeyArgs, ServiceKeys, open};
 use crate::client::charging::signed_receipt;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 use crate::new_file::NewFile;
-use crate::output::{Format, write_json};
-use crate::table::{printable, write_pairs};
+use crate::output::Format;
+use report::Report;
 
 /// A receipt's posting this close to the start or end of a statement may be in the adjacent one, because of commits in
 /// flight and clock skew.
@@ -96,27 +97,6 @@ struct VerifyArgs {
     receipts: Vec<PathBuf>,
     #[command(flatten)]
     format: Format,
-}
-
-/// The result, as `--json` prints it.
-#[derive(Debug, Serialize)]
-struct Report {
-    issuer: String,
-    org_id: String,
-    period: String,
-    from: Timestamp,
-    until: Timestamp,
-    complete: bool,
-    lines: usize,
-    requests: u64,
-    opening: Option<Credits>,
-    used: Credits,
-    added: Credits,
-    closing: Option<Credits>,
-    next_number: Option<u64>,
-    log: String,
-    log_size: u64,
-    receipts: usize,
 }
 
 impl StatementArgs {
@@ -289,83 +269,6 @@ fn contradiction(file: &str, receipt: &ReceiptPayload, report: &Report) -> Failu
         "{file} is a valid receipt of {} at {}, and the statement is of {} from {} until {}: {advice}",
         receipt.account, receipt.at, report.org_id, report.from, report.until
     ))
-}
-
-impl Report {
-    /// The report with another page added.
-    fn with(before: Option<Self>, page: &StatementSummary, receipts: usize) -> Result<Self, Failure> {
-        let funds = |state: Option<ChainHead>| state.map(|state| state.funds);
-        let before = before.unwrap_or_else(|| Self {
-            issuer: page.issuer.clone(),
-            org_id: page.account.to_string(),
-            period: page.period.clone(),
-            from: page.from,
-            until: page.until,
-            complete: page.complete,
-            lines: 0,
-            requests: 0,
-            opening: funds(page.opening),
-            used: Credits::ZERO,
-            added: Credits::ZERO,
-            closing: None,
-            next_number: None,
-            log: page.log.clone(),
-            log_size: 0,
-            receipts,
-        });
-        let too_much = || Failure::Discrepancies("the sum of the lines is out of range".to_owned());
-        let (mut requests, mut used, mut added) = (before.requests, before.used, before.added);
-        for line in &page.lines {
-            if let Posting::Usage { calls, .. } = &line.posting {
-                requests = requests.saturating_add(*calls);
-                used = used.checked_sub(line.amount).ok_or_else(too_much)?;
-            } else {
-                added = added.checked_add(line.amount).ok_or_else(too_much)?;
-            }
-        }
-        Ok(Self {
-            until: page.until,
-            complete: page.complete,
-            lines: before.lines + page.lines.len(),
-            requests,
-            used,
-            added,
-            closing: funds(page.closing),
-            next_number: page.closing.map(|state| state.leaves),
-            log_size: page.tree.0,
-            ..before
-        })
-    }
-
-    fn write(&self, keys: &ServiceKeys, format: Format, out: &mut dyn Write) -> Result<(), Failure> {
-        if format.json {
-            return write_json(out, self);
-        }
-        let (issuer, from) = (printable(&self.issuer), printable(&keys.from));
-        writeln!(out, "Valid: signed as {issuer} with a key of {from}, adds up, and the log has every line.\n")?;
-        let credits = |amount: Option<Credits>| {
-            amount.map_or_else(|| "not known".to_owned(), |amount| format!("{amount} credits"))
-        };
-        let complete = if self.complete { "yes" } else { "no: later postings may be added" };
-        let log = format!("{}, {} entries", self.log, self.log_size);
-        write_pairs(
-            out,
-            &[
-                ("Account", &self.org_id),
-                ("Period", &self.period),
-                ("From", &self.from),
-                ("Until", &self.until),
-                ("Complete", &complete),
-                ("Funds before", &credits(self.opening)),
-                ("Added", &credits(Some(self.added))),
-                ("Used", &credits(Some(self.used))),
-                ("Funds after", &credits(self.closing)),
-                ("Lines", &format!("{}, {} requests", self.lines, self.requests)),
-                ("Receipts", &format!("{} found in it", self.receipts)),
-                ("Log", &log),
-            ],
-        )
-    }
 }
 
 #[cfg(test)]

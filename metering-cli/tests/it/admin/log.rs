@@ -13,6 +13,8 @@ use crate::store::block_on;
 
 const INIT: &str = "log init log.pem --public-url https://Example.com/api/";
 const NEW_EPOCH: &str = "log new-epoch log.pem --public-url https://example.com/api --because";
+/// How a log ended in another database.
+const PREVIOUS: &str = "--previous example.com/api/log/3:0:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
 
 /// A store with one account, and a log of it.
 fn with_log() -> Program {
@@ -54,13 +56,54 @@ fn a_log_begins_once_and_clients_pin_its_key() {
 }
 
 #[test]
+fn a_rotation_makes_a_new_key_file_and_says_what_to_do_with_it() {
+    let (without_log, _) = Program::with_account();
+    without_log.refuses(&[("log rotate log.pem new.pem", 4, "has no log")]);
+    let program = with_log();
+    let before = program.read("log.pem");
+    program.refuses(&[
+        ("log rotate log.pem", 2, "NEW_FILE"),
+        ("log rotate log.pem log.pem", 5, "log.pem exists"),
+        ("log rotate missing.pem new.pem", 1, "missing.pem"),
+    ]);
+    assert!(!program.path("new.pem").exists(), "nothing is left of what was refused");
+
+    let rotated: Value = program.json("log rotate log.pem new.pem");
+    assert_eq!(rotated["origin"], "example.com/api/log/1");
+    let [new, old] = ["verifier_key", "previous_verifier_key"]
+        .map(|member| rotated[member].as_str().unwrap().parse::<VerifierKey>().unwrap());
+    assert_eq!([new.name().as_str(), old.name().as_str()], ["example.com/api/log/1"; 2]);
+    let text = program.read("new.pem");
+    let (ring, earlier) = (KeyRing::parse([text.as_str()]).unwrap(), KeyRing::parse([before.as_str()]).unwrap());
+    assert_eq!((ring.signing().public(), earlier.signing().public()), (new.key(), old.key()));
+    assert!(
+        ring.published().iter().map(|(_, key)| key).eq([old.key(), new.key()]),
+        "earlier statements can be verified"
+    );
+    assert_eq!(text.matches("BEGIN PRIVATE KEY").count(), 1);
+    assert_eq!(mode(&program.path("new.pem")), 0o600);
+    assert_eq!(program.read("log.pem"), before);
+
+    // What has been made may already sign.
+    program.refuses(&[("log rotate log.pem new.pem", 5, "new.pem exists")]);
+    assert_eq!(program.read("new.pem"), text);
+    let printed = program.run("log rotate new.pem third.pem").success();
+    for step in ["third.pem\"\nprevious_key_file = ", "remove previous_key_file", "new.pem.last."] {
+        assert!(printed.contains(step), "{printed}");
+    }
+    let third = program.read("third.pem");
+    let secret = third.lines().nth_back(1).unwrap();
+    assert!(!printed.contains(secret) && third.contains("BEGIN PRIVATE KEY"), "no private key is printed");
+}
+
+#[test]
 fn a_restored_or_moved_store_begins_a_new_epoch() {
     let program = with_log();
     program.refuses(&[
         (NEW_EPOCH, 2, "--because"),
         (&format!("{NEW_EPOCH} init"), 2, "must be restored or moved"),
         (&format!("{NEW_EPOCH} restored"), 2, "add --yes"),
-        (&format!("{NEW_EPOCH} moved --after 7 --yes"), 2, "the last epoch of this store is 1"),
+        (&format!("{NEW_EPOCH} moved {PREVIOUS} --yes"), 2, "this store has a log of its own, example.com/api/log/1"),
     ]);
     let begun: Value = program.json(&format!("{NEW_EPOCH} restored --yes"));
     assert_eq!((&begun["epoch"], &begun["origin"]), (&2.into(), &"example.com/api/log/2".into()));
@@ -71,11 +114,14 @@ fn a_restored_or_moved_store_begins_a_new_epoch() {
 
     let (moved, _) = Program::with_account();
     moved.refuses(&[
-        (&format!("{NEW_EPOCH} moved --yes"), 4, "--after"),
-        (&format!("{NEW_EPOCH} restored --after 3 --yes"), 4, "has no log"),
+        (&format!("{NEW_EPOCH} moved --yes"), 4, "--previous"),
+        (&format!("{NEW_EPOCH} moved --previous example.com/log/3 --yes"), 2, "ORIGIN:SIZE:ROOT"),
+        (&format!("{NEW_EPOCH} restored {PREVIOUS} --yes"), 4, "has no log"),
     ]);
-    let text = moved.run(&format!("{NEW_EPOCH} moved --after 3 --yes")).success();
+    let text = moved.run(&format!("{NEW_EPOCH} moved {PREVIOUS} --yes")).success();
     assert!(text.starts_with("Created log.pem.") && text.contains("example.com/api/log/4"), "{text}");
+    // The head of the log that stayed behind, and the funds of the account.
+    moved.documents(&[("log status", &[("/epochs/0/epoch", "4"), ("/unlogged", "2")])]);
 }
 
 #[test]

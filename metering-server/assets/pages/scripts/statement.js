@@ -73,6 +73,7 @@ function show(pages) {
   const parts = [
     h("header", { class: "receipt-head" }, h("div", {}, h("h1", {}, `Statement ${period}`), h("p", { class: "mono" }, first.org_id))),
     !last.complete && h("p", { class: "notice", id: "incomplete" }, h("strong", {}, "Not complete yet. "), `It has the postings until ${time(last.until)}.`),
+    first.gap && h("p", { class: "notice", id: "gap" }, h("strong", {}, "Not the whole period. "), lacks(first.gap, time)),
     h(
       "dl",
       { class: "facts" },
@@ -87,6 +88,13 @@ function show(pages) {
     h("p", { class: "soft" }, `Funds are the balance and what is held. The log ${origin} has each line, among ${group(size)} entries with the root `, h("span", { class: "mono break" }, root), ". ", h("code", {}, "metering statement verify"), " checks that with the download."),
   ];
   byId("receipt").replaceChildren(...parts.filter(Boolean));
+}
+
+/** What a statement lacks because its log began within the period. */
+function lacks({ from, until, reason, previous }, time) {
+  const why = reason === "moved" ? "moved to another database" : "restored from a backup";
+  const log = previous === null ? "an earlier log" : `the log ${previous.origin}`;
+  return `The service's records were ${why}, and a new log began at ${time(until)}. Postings from ${time(from)} until then are in ${log} or in none, and not in this statement. The first line has the funds as of then.`;
 }
 
 function row(line, time) {
