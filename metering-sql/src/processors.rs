@@ -36,11 +36,11 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
         Decided::Accepted(changes) => changes,
         Decided::Refused(refusal) => return Ok(refusal),
     };
-    let ReversalChanges { reversal, is_known, record, posted, recorded, action } = changes;
+    let ReversalChanges { reversal, is_known, record, posted, notes, recorded, action } = changes;
     if let Some(posted) = &posted {
         db.post_entries(std::slice::from_ref(posted)).await?;
     }
-    receipts::issue_for_reversal(db, &record, &reversal, change.now).await?;
+    receipts::issue_notes(db, &record, &notes, change.now).await?;
     if is_known {
         let (processor, id) = (reversal.reference.processor(), reversal.reference.id());
         let values = values![processor, id, reversal.reversed_at, reversal.restored_at];

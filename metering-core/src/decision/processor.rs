@@ -6,10 +6,12 @@ use super::Decided;
 use super::credit::{CreditChanges, CreditFacts, credit_payment};
 use super::entry::EntryChanges;
 use crate::access::account::Account;
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::operators::audit::{Actor, AuditOutcome, AuditResult, NewAuditEntry};
+use crate::payments::credit_note::{CreditNote, CreditNoteNumber};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement};
 use crate::payments::processor::{ProcessorRef, ProcessorReversal, reversed_credits};
 use crate::store::{PaymentCredit, PaymentCredited, ProcessorReversed, RecordedReversal, ReversalChange, StoreError};
@@ -75,6 +77,8 @@ pub struct ReversalChanges<K> {
     pub record: PaymentRecord,
     /// The ledger entry, unless no credits move.
     pub posted: Option<EntryChanges<K>>,
+    /// The credit notes that there were not before, in the order of issue.
+    pub notes: Vec<CreditNoteNumber>,
     /// The outcome.
     pub recorded: RecordedReversal,
     /// What the audit log gets.
@@ -142,7 +146,9 @@ pub fn reverse_processor_payment<K>(
         }
     };
     let others = reversals.iter().filter(|other| other.reference != reversal.reference);
-    let after = ProcessorReversal::amount_of(paid, others.chain([&reversal]));
+    let all: Vec<_> = others.chain([&reversal]).cloned().collect();
+    let after = ProcessorReversal::amount_of(paid, &all);
+    let notes = new_notes(paid, &reversals, &all);
     let reversed = |amount| reversed_credits(purchased, amount, paid);
     let moved = reversed(before).zip(reversed(after)).and_then(|(before, after)| i64::try_from(before - after).ok());
     let Some(moved) = moved.map(Credits::from_atoms) else { return Ok(Refused(ProcessorReversed::OutOfRange)) };
@@ -176,7 +182,14 @@ pub fn reverse_processor_payment<K>(
     let account = posted.as_ref().map_or(account, |posted| posted.account.clone());
     let recorded =
         RecordedReversal { account, reversal: reversal.clone(), amount: after, currency: record.payment.token };
-    Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, recorded, action }))
+    Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, notes, recorded, action }))
+}
+
+/// The credit notes that reversals have now, and did not have before.
+fn new_notes(paid: TokenUnits, before: &[ProcessorReversal], after: &[ProcessorReversal]) -> Vec<CreditNoteNumber> {
+    let numbers = |reversals| CreditNote::of_reversals(paid, reversals).into_iter().map(|note| note.number);
+    let known: Vec<_> = numbers(before).collect();
+    numbers(after).filter(|number| !known.contains(number)).collect()
 }
 
 impl<K> EntryChanges<K> {
