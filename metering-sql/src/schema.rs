@@ -23,4 +23,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0019_usage_sinks.sql"),
     include_str!("schema/0020_receipts.sql"),
     include_str!("schema/0022_log.sql"),
+    include_str!("schema/0023_webhook_health.sql"),
 ];
