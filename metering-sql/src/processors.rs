@@ -1,7 +1,7 @@
 //! Payments that processors took: credits them, and records their reversals.
 
 use metering_core::backend::decision::{self, Decided, LoggedAction, ReversalChanges, ReversalFacts};
-use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorReversal};
+use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorReversal, TopUpStop};
 use metering_core::store::{PaymentCredit, PaymentCredited, ProcessorReversed, ReversalChange};
 
 use crate::executor::Executor;
@@ -53,7 +53,8 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
     set::<PaymentRecord>(db, &["settlement", "reversed_at"], &[values]).await?;
     log(db, &action).await?;
     if recorded.reversal.restored_at.is_none() {
-        auto_top_ups::payment_reversed(db, &tx.hash, change.now).await?;
+        // However it was paid: the balance that is low now was taken back, and must not be charged for again.
+        auto_top_ups::stop(db, &record.account, TopUpStop::Reversed, change.now).await?;
     }
     Ok(ProcessorReversed::Recorded(Box::new(recorded)))
 }
