@@ -7,6 +7,7 @@ use metering_core::store::{PaymentCredit, PaymentCredited, ProcessorReversed, Re
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{find, insert, set};
+use crate::reversals::written;
 use crate::settlements::purchased_amount;
 use crate::{accounts, audit, auto_top_ups, payments, receipts, values};
 
@@ -42,9 +43,10 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
     }
     receipts::issue_notes(db, &record, &notes, change.now).await?;
     if is_known {
-        let (processor, id) = (reversal.reference.processor(), reversal.reference.id());
-        let values = values![processor, id, reversal.reversed_at, reversal.restored_at];
-        set::<ProcessorReversal>(db, &["reversed_at", "restored_at"], &[values]).await?;
+        let ProcessorReversal { reference, reversed_at, restored_at, interruptions, .. } = &reversal;
+        let mut values = values![reference.processor(), reference.id(), reversed_at, restored_at];
+        values.extend(values![written(interruptions)]);
+        set::<ProcessorReversal>(db, &["reversed_at", "restored_at", "interruptions"], &[values]).await?;
     } else {
         insert(db, &[reversal]).await?;
     }

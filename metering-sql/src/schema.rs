@@ -24,4 +24,5 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0020_receipts.sql"),
     include_str!("schema/0022_log.sql"),
     include_str!("schema/0023_webhook_health.sql"),
+    include_str!("schema/0024_reversal_interruptions.sql"),
 ];

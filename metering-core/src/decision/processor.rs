@@ -118,12 +118,7 @@ pub fn reverse_processor_payment<K>(
         Some(known) if known.payment != hash || change.amount.is_some_and(|amount| amount != known.amount) => {
             return Ok(Refused(ProcessorReversed::OtherTerms(Box::new(known))));
         }
-        Some(known) if known.restored_at.is_some() && change.again => {
-            // One whose end came first has taken nothing back yet: it begins now.
-            let is_first = known.restored_at == Some(known.reversed_at);
-            let reversed_at = if is_first { change.now } else { known.reversed_at };
-            ProcessorReversal { reversed_at, restored_at: None, ..known }
-        }
+        Some(known) if known.restored_at.is_some() && change.again => known.resumed(change.now),
         Some(known) if known.restored_at.is_some() || !change.restored => {
             let recorded =
                 RecordedReversal { account, reversal: known, amount: before, currency: record.payment.token };
@@ -142,6 +137,7 @@ pub fn reverse_processor_payment<K>(
                 reason: change.reason,
                 reversed_at: change.now,
                 restored_at: change.restored.then_some(change.now),
+                interruptions: Vec::new(),
             }
         }
     };

@@ -108,20 +108,19 @@ impl CreditNote {
     /// The credit notes for the reversals of a payment that its processor reported, in the order of issue. Those in force are
     /// together what the reversals take back: at most what was paid.
     ///
-    /// A note takes at most what those in force leave. When a reversal ends, its notes are cancelled, and others that had too
-    /// little room get another note for what they lack. Amounts never change; but a reversal that takes back again counts as if
-    /// it had never ended.
+    /// A note takes at most what those in force leave, and never changes after that. When a reversal ends, its notes are
+    /// cancelled, and others that had too little room get another note for what they lack. So does one that takes back again.
     pub(crate) fn of_reversals(paid: TokenUnits, reversals: &[ProcessorReversal]) -> Vec<Self> {
         let mut notes: Vec<(usize, Self)> = Vec::new();
         let mut standing: Vec<usize> = Vec::new();
         let (reversals, steps) = steps(reversals);
-        for (at, step, changed) in steps {
-            if step == Step::Begins {
+        for Step { at, kind, place: changed, ended } in steps {
+            standing.retain(|other| *other != changed);
+            if kind == StepKind::Begins {
                 standing.push(changed);
             } else {
-                standing.retain(|other| *other != changed);
-                let ended = notes.iter_mut().filter(|(of, note)| *of == changed && note.cancelled_at.is_none());
-                ended.for_each(|(_, note)| note.cancelled_at = reversals[changed].restored_at);
+                let in_force = notes.iter_mut().filter(|(of, note)| *of == changed && note.cancelled_at.is_none());
+                in_force.for_each(|(_, note)| note.cancelled_at = ended);
             }
             for place in &standing {
                 let (reversal, in_force) = (reversals[*place], |of: Option<usize>| sum_in_force(&notes, of));
@@ -192,32 +191,40 @@ impl CreditNote {
     }
 }
 
-/// What happens to a reversal. Of steps at the same time, those that make room come first.
+/// What happens to a reversal: when, and which one it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+struct Step {
+    at: Timestamp,
+    kind: StepKind,
+    place: usize,
+    /// When it ended, unless it begins.
+    ended: Option<Timestamp>,
+}
+
+/// Of steps at the same time, those that make room come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum StepKind {
     Ends,
     Begins,
     /// By the clocks of two processes, it ended before it began.
     EndsAtOnce,
 }
 
-/// Reversals in the order in which they began, and what happens to them, by their places, in order. Those that had ended before
-/// they were recorded take nothing back, and are left out.
-fn steps(reversals: &[ProcessorReversal]) -> (Vec<&ProcessorReversal>, Vec<(Timestamp, Step, usize)>) {
-    let took_back = |reversal: &&ProcessorReversal| reversal.restored_at != Some(reversal.reversed_at);
-    let mut reversals: Vec<_> = reversals.iter().filter(took_back).collect();
+/// Reversals in the order in which they began, and what happens to them, in order.
+fn steps(reversals: &[ProcessorReversal]) -> (Vec<&ProcessorReversal>, Vec<Step>) {
+    let mut reversals: Vec<_> = reversals.iter().collect();
     reversals.sort_unstable_by(|one, other| {
         one.reversed_at.cmp(&other.reversed_at).then_with(|| one.reference.cmp(&other.reference))
     });
     let mut steps = Vec::with_capacity(2 * reversals.len());
     for (place, reversal) in reversals.iter().enumerate() {
-        let begins = reversal.reversed_at;
-        steps.push((begins, Step::Begins, place));
-        steps.extend(
-            reversal
-                .restored_at
-                .map(|ends| if ends > begins { (ends, Step::Ends, place) } else { (begins, Step::EndsAtOnce, place) }),
-        );
+        for (begins, ended) in reversal.periods() {
+            steps.push(Step { at: begins, kind: StepKind::Begins, place, ended: None });
+            if let Some(ends) = ended {
+                let kind = if ends > begins { StepKind::Ends } else { StepKind::EndsAtOnce };
+                steps.push(Step { at: ends.max(begins), kind, place, ended });
+            }
+        }
     }
     steps.sort_unstable();
     (reversals, steps)

@@ -30,6 +30,7 @@ fn reversal(id: &str, amount: u128, restored: bool) -> ProcessorReversal {
         reason: "asked".to_owned(),
         reversed_at: NOW,
         restored_at: restored.then_some(NOW),
+        interruptions: Vec::new(),
     }
 }
 
@@ -94,14 +95,21 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
         (true, None, "payment.reverse")
     );
     assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
-    // What took nothing back before begins then; else its credit note keeps its time.
-    let later = NOW.saturating_add(Duration::from_secs(1));
-    for (ended_at, begins_at) in [(NOW, later), (later, NOW)] {
+    // What took nothing back before begins then; else its credit note keeps its time, and there is another one.
+    let [later, latest] = [1, 2].map(|seconds| NOW.saturating_add(Duration::from_secs(seconds)));
+    // when it ended, when it takes back again, when it began, its interruptions, how many credit notes are new
+    let table = [
+        (NOW, later, later, vec![], 1),
+        (later, later, NOW, vec![], 0),
+        (later, latest, NOW, vec![(later, latest)], 1),
+    ];
+    for (ended_at, now, begins_at, interruptions, notes) in table {
         let known = [ProcessorReversal { restored_at: Some(ended_at), ..reversal("dp_1", 100, true) }];
-        let change = ReversalChange { now: later, ..again.clone() };
+        let change = ReversalChange { now, ..again.clone() };
         let decided = reverse_processor_payment(change, facts(&known, "dp_1")).unwrap();
         let Decided::Accepted(changes) = decided else { panic!("{decided:?}") };
-        assert_eq!(changes.reversal.reversed_at, begins_at);
+        assert_eq!((changes.reversal.reversed_at, changes.reversal.interruptions), (begins_at, interruptions));
+        assert_eq!(changes.notes.len(), notes, "{known:?}");
     }
     let stands = [reversal("dp_1", 100, false)];
     let decided = reverse_processor_payment(again.clone(), facts(&stands, "dp_1")).unwrap();

@@ -60,6 +60,7 @@ fn reversal((id, amount, begins, ends): (&str, u128, i64, Option<i64>)) -> Proce
         reason: id.to_owned(),
         reversed_at: at(begins),
         restored_at: ends.map(at),
+        interruptions: Vec::new(),
     }
 }
 
@@ -130,6 +131,42 @@ fn notes_in_force_are_what_the_reversals_take_back_together() {
         let recorded: Vec<_> = reversals.iter().copied().map(reversal).collect();
         let taken_back = ProcessorReversal::amount_of(TokenUnits::new(PAID), &recorded);
         assert_eq!(in_force.sum::<u128>(), taken_back.get(), "{reversals:?}");
+    }
+}
+
+/// A dispute that was won and is lost after all, with a refund in between, which had taken all.
+#[test]
+fn notes_stay_when_a_reversal_takes_back_again() {
+    let dispute = |ends, interruptions: &[(i64, i64)]| ProcessorReversal {
+        interruptions: interruptions.iter().map(|(ended, again)| (at(*ended), at(*again))).collect(),
+        ..reversal(("dp_1", 1_190, 1, ends))
+    };
+    let refund = |ends| reversal(("re_1", 1_190, 3, ends));
+    // the reversals, and the id, amount, seconds of issue and cancellation of each note
+    type Row<'t> = ([ProcessorReversal; 2], &'t [(&'t str, u128, i64, Option<i64>)]);
+    let table: [Row<'_>; 4] = [
+        ([dispute(Some(2), &[]), refund(None)], &[("dp_1", 1_190, 1, Some(2)), ("re_1", 1_190, 3, None)]),
+        ([dispute(None, &[(2, 4)]), refund(None)], &[("dp_1", 1_190, 1, Some(2)), ("re_1", 1_190, 3, None)]),
+        (
+            [dispute(None, &[(2, 4)]), refund(Some(5))],
+            &[("dp_1", 1_190, 1, Some(2)), ("re_1", 1_190, 3, Some(5)), ("dp_1", 1_190, 5, None)],
+        ),
+        (
+            [dispute(Some(6), &[(2, 4)]), refund(Some(5))],
+            &[("dp_1", 1_190, 1, Some(2)), ("re_1", 1_190, 3, Some(5)), ("dp_1", 1_190, 5, Some(6))],
+        ),
+    ];
+    let mut numbers: Vec<CreditNoteNumber> = Vec::new();
+    for (reversals, expected) in table {
+        let found = CreditNote::of_reversals(TokenUnits::new(PAID), &reversals);
+        let expected: Vec<_> =
+            expected.iter().map(|(id, amount, issued, ended)| (*id, *amount, at(*issued), ended.map(at))).collect();
+        let shown =
+            found.iter().map(|note| (note.reason.as_str(), note.amount.get(), note.issued_at, note.cancelled_at));
+        assert_eq!(shown.collect::<Vec<_>>(), expected);
+        let now: Vec<_> = found.iter().map(|note| note.number).collect();
+        assert!(now.starts_with(&numbers), "the earlier ones keep their numbers");
+        numbers = now;
     }
 }
 
