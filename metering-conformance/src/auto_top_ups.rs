@@ -191,3 +191,21 @@ pub async fn a_reversed_top_up_stops_them(store: Arc<dyn FullStore>) {
         assert_eq!(reported(&*store, &owner.id).await, [PaymentCredited, PaymentReversed, TopUpStopped]);
     }
 }
+
+/// The reversal of a payment that was not an automatic top-up stops them too: the card would be charged for what was taken back.
+/// One that had ended before it was recorded does not.
+pub async fn any_reversed_payment_stops_them(store: Arc<dyn FullStore>) {
+    let owner = customer(&*store, BASE).await;
+    processors::credited(&*store, &owner.id, "pi_1").await;
+    turn_on(&*store, &owner.id).await;
+    let stopped = async || store.auto_top_up(&owner.id).await.unwrap().unwrap().stopped;
+    for (id, restored, expected) in [("dp_1", true, None), ("re_1", false, Some(TopUpStop::Reversed))] {
+        let (reversal, payment, reason) = (payment(id), payment("pi_1"), "asked".to_owned());
+        let (amount, again, now) = (None, false, after(MINUTE));
+        let change = ReversalChange { reversal, payment, amount, reason, restored, again, now };
+        store.reverse_processor_payment(change).await.unwrap();
+        assert_eq!(stopped().await, expected, "{id}");
+    }
+    assert_eq!((due(&*store).await, begin(&*store, &owner.id, after(MINUTE)).await), (Vec::new(), None));
+    assert_eq!(reported(&*store, &owner.id).await, [PaymentCredited, PaymentReversed, TopUpStopped]);
+}

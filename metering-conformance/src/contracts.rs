@@ -271,6 +271,7 @@ macro_rules! payments_conformance {
             quotes::revoked_accounts_do_not_prevent_a_quote,
             receipts::concurrent_receipts_have_consecutive_numbers,
             receipts::credit_notes_have_the_next_numbers,
+            receipts::credit_notes_wait_for_room,
             receipts::receipts_keep_the_terms_of_their_payment,
             receipts::reverse_charge_is_decided_with_the_payment,
             recipients::changed_recipient_is_reported,

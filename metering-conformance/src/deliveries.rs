@@ -195,8 +195,8 @@ pub async fn a_delivery_is_resent(store: Arc<dyn EventStore>) {
     assert_eq!(claim_one(&*store, parked).await.delivery.progress.attempts, 3);
 }
 
-/// A webhook's health has how many of its deliveries wait, the first of them in the order of events, and when the newest
-/// delivered one arrived. Other webhooks of the account have their own.
+/// A webhook's health has how many of its deliveries wait, the first of them in the order of events, and when one arrived
+/// last, even if its event is an older one. Other webhooks of the account have their own.
 pub async fn a_webhooks_health_is_read_from_its_deliveries(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let [first, second] = [hook(&*store, &owner.id, &[]).await, hook(&*store, &owner.id, &[]).await];
@@ -217,6 +217,12 @@ pub async fn a_webhooks_health_is_read_from_its_deliveries(store: Arc<dyn EventS
     let resent = health(&first.id).await;
     assert_eq!((resent.waiting, resent.last_delivered_at), (3, None));
     assert_eq!(resent.first.map(|first| first.id), Some(sent[0].id), "the earlier event is first again");
+    finish(&*store, &claim_one(&*store, at(3)).await, delivered(), at(4)).await.unwrap();
+    finish(&*store, &claim_one(&*store, at(9_999)).await, delivered(), at(10_000)).await.unwrap();
+    store.resend(Some(&owner.id), sent[0].id, at(10_001)).await.unwrap().expect("it is the account's own");
+    finish(&*store, &claim_one(&*store, at(10_001)).await, delivered(), at(10_002)).await.unwrap();
+    let after = health(&first.id).await;
+    assert_eq!((after.waiting, after.last_delivered_at), (1, Some(at(10_002))), "of an older event");
     assert_eq!(health(&second.id).await, WebhookHealth::default());
 }
 

@@ -130,3 +130,38 @@ pub async fn credit_notes_have_the_next_numbers(store: Arc<dyn PaymentStore>) {
     let paid = named("pi_1").tx();
     assert_eq!(places, [(1, paid, 0), (2, paid, refund), (3, paid, dispute), (4, tx(1), 0), (5, tx(1), 1)]);
 }
+
+/// A reversal has no credit note while others take back all of the payment. It gets one, with the next number, in the
+/// transaction that ends the other. One that takes back again gets another.
+pub async fn credit_notes_wait_for_room(store: Arc<dyn PaymentStore>) {
+    let owner = customer(&*store, BASE).await;
+    store.set_receipt_terms(terms(Some("INV-")), NOON).await.unwrap();
+    processors::credited(&*store, &owner.id, "pi_1").await;
+    let named = |id| ProcessorRef::new("stripe", id).unwrap();
+    let [begins, ends, again] = [(false, false), (true, false), (false, true)];
+    // the reversal, the minute, what happens to it, how many documents there are then
+    let table = [
+        ("dp_1", 1_u32, begins, 2),
+        ("re_1", 2, begins, 2),
+        ("dp_1", 3, ends, 3),
+        ("re_1", 4, ends, 3),
+        ("dp_1", 5, again, 4),
+    ];
+    for (id, minute, (restored, again), count) in table {
+        let (reversal, payment, reason) = (named(id), named("pi_1"), "Unused".to_owned());
+        let now = after(minute * MINUTE);
+        let change = ReversalChange { reversal, payment, amount: None, reason, restored, again, now };
+        store.reverse_processor_payment(change).await.unwrap();
+        assert_eq!(issued(&*store, &owner.id).await.len(), count, "{id} in minute {minute}");
+    }
+    let reversals = store.processor_reversals(&named("pi_1").tx().hash).await.unwrap();
+    let part = |id| {
+        let reversal = reversals.iter().find(|known| known.reference == named(id)).unwrap();
+        CreditNoteNumber::of_reversal(reversal).part()
+    };
+    let parts: Vec<_> = issued(&*store, &owner.id).await.iter().map(|one| one.part).collect();
+    assert_eq!(parts[..3], [0, part("dp_1"), part("re_1")]);
+    assert!(!parts[..3].contains(&parts[3]), "what takes back again has another credit note: {parts:?}");
+    let dispute = reversals.iter().find(|known| known.reference == named("dp_1")).unwrap();
+    assert_eq!(dispute.interruptions, [(after(3 * MINUTE), after(5 * MINUTE))]);
+}

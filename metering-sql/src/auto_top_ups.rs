@@ -5,7 +5,6 @@ use std::slice::from_ref;
 
 use metering_core::backend::decision::{self, Decided, TopUpFacts};
 use metering_core::backend::{one_more_than, page_of_rows, row_of_cursor};
-use metering_core::chains::TxHash;
 use metering_core::payments::{
     AutoTopUp, SavedCard, TopUpCharge, TopUpChargeId, TopUpChargeState, TopUpRule, TopUpStop,
 };
@@ -224,12 +223,4 @@ pub async fn end(db: &mut dyn Executor, id: TopUpChargeId, end: &TopUpEnd, now: 
         stop(db, &account, reason, now).await?;
     }
     Ok(true)
-}
-
-/// Stops the automatic top-ups of the account that a payment was made for, if a saved card paid it.
-pub async fn payment_reversed(db: &mut dyn Executor, payment: &TxHash, now: Timestamp) -> Result<()> {
-    match find(db, "WHERE payment = ?1", &values![payment]).await? {
-        Some(TopUpCharge { account, .. }) => stop(db, &account, TopUpStop::Reversed, now).await,
-        None => Ok(()),
-    }
 }

@@ -2,8 +2,8 @@
 
 use metering_core::backend::{one_more_than, page_of_rows};
 use metering_core::events::{
-    AttemptOutcome, Delivery, DeliveryCounts, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, Webhook,
-    WebhookHealth, WebhookId, WebhookState,
+    AttemptOutcome, Delivery, DeliveryId, DeliveryState, Event, EventData, NewEvent, Progress, Webhook, WebhookId,
+    WebhookState,
 };
 use metering_core::store::{Cursor, Page};
 use metering_core::{AccountId, Timestamp};
@@ -91,42 +91,6 @@ pub async fn page(db: &mut dyn Executor, condition: &str, values: &[Value], limi
 pub async fn newest(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>> {
     let values = values![events::before(after)?, one_more_than(limit)];
     page(db, "delivery.id < ?1 ORDER BY delivery.id DESC LIMIT ?2", &values, limit).await
-}
-
-/// The condition for the deliveries to the webhook `?1`.
-const OF_WEBHOOK: &str = "delivery.webhook = (SELECT w.id FROM webhook w WHERE w.public_id = ?1)";
-
-/// The same for those in a state.
-fn of_webhook(state: DeliveryState) -> String {
-    format!("{OF_WEBHOOK} AND delivery.state = '{}'", state.as_str())
-}
-
-/// How the deliveries to a webhook are doing. Each query reads an index of the deliveries.
-pub async fn health(db: &mut dyn Executor, webhook: &WebhookId) -> Result<WebhookHealth> {
-    let (pending, delivered) = (of_webhook(DeliveryState::Pending), of_webhook(DeliveryState::Delivered));
-    let count = format!("SELECT count(*) FROM delivery WHERE {pending}");
-    let waiting = only(&db.query(&count, &values![webhook]).await?)?.get(0)?;
-    let first = select(&format!("{pending} ORDER BY delivery.account, delivery.event LIMIT 1"));
-    let first = db.query(&first, &values![webhook]).await?;
-    let first = first.first().map(delivery).transpose()?.map(|(delivery, _)| delivery);
-    let last =
-        format!("SELECT delivery.last_at FROM delivery WHERE {delivered} ORDER BY delivery.id DESC NULLS LAST LIMIT 1");
-    let last_delivered_at = db.query(&last, &values![webhook]).await?.first().map(|row| row.get(0)).transpose()?;
-    Ok(WebhookHealth { waiting, first, last_delivered_at })
-}
-
-/// How the deliveries to a webhook ended whose last attempt was at `since` or later.
-pub async fn counts(db: &mut dyn Executor, webhook: &WebhookId, since: Timestamp) -> Result<DeliveryCounts> {
-    let delivered = DeliveryState::Delivered.as_str();
-    let sql = format!(
-        "SELECT count(CASE WHEN delivery.state = '{delivered}' THEN 1 END), \
-         count(CASE WHEN delivery.state = '{delivered}' AND delivery.attempts = 1 THEN 1 END), \
-         count(CASE WHEN delivery.state <> '{delivered}' AND delivery.last_error IS NOT NULL THEN 1 END) \
-         FROM delivery WHERE {OF_WEBHOOK} AND delivery.last_at >= ?2"
-    );
-    let rows = db.query(&sql, &values![webhook, since]).await?;
-    let row = only(&rows)?;
-    Ok(DeliveryCounts { delivered: row.get(0)?, at_first_attempt: row.get(1)?, failed: row.get(2)? })
 }
 
 /// Inserts deliveries of events that were inserted, and returns how many.

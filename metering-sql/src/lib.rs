@@ -88,6 +88,7 @@ pub mod verify;
 pub mod volumes;
 pub mod wallets;
 pub mod webhook_deletion;
+pub mod webhook_health;
 pub mod webhooks;
 pub mod words;
 

@@ -1,12 +1,13 @@
 //! Payments that processors took: credits them, and records their reversals.
 
 use metering_core::backend::decision::{self, Decided, LoggedAction, ReversalChanges, ReversalFacts};
-use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorReversal};
+use metering_core::payments::{PaymentRecord, ProcessorRef, ProcessorReversal, TopUpStop};
 use metering_core::store::{PaymentCredit, PaymentCredited, ProcessorReversed, ReversalChange};
 
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{find, insert, set};
+use crate::reversals::written;
 use crate::settlements::purchased_amount;
 use crate::{accounts, audit, auto_top_ups, payments, receipts, values};
 
@@ -36,15 +37,16 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
         Decided::Accepted(changes) => changes,
         Decided::Refused(refusal) => return Ok(refusal),
     };
-    let ReversalChanges { reversal, is_known, record, posted, recorded, action } = changes;
+    let ReversalChanges { reversal, is_known, record, posted, notes, recorded, action } = changes;
     if let Some(posted) = &posted {
         db.post_entries(std::slice::from_ref(posted)).await?;
     }
-    receipts::issue_for_reversal(db, &record, &reversal, change.now).await?;
+    receipts::issue_notes(db, &record, &notes, change.now).await?;
     if is_known {
-        let (processor, id) = (reversal.reference.processor(), reversal.reference.id());
-        let values = values![processor, id, reversal.reversed_at, reversal.restored_at];
-        set::<ProcessorReversal>(db, &["reversed_at", "restored_at"], &[values]).await?;
+        let ProcessorReversal { reference, reversed_at, restored_at, interruptions, .. } = &reversal;
+        let mut values = values![reference.processor(), reference.id(), reversed_at, restored_at];
+        values.extend(values![written(interruptions)]);
+        set::<ProcessorReversal>(db, &["reversed_at", "restored_at", "interruptions"], &[values]).await?;
     } else {
         insert(db, &[reversal]).await?;
     }
@@ -53,7 +55,8 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
     set::<PaymentRecord>(db, &["settlement", "reversed_at"], &[values]).await?;
     log(db, &action).await?;
     if recorded.reversal.restored_at.is_none() {
-        auto_top_ups::payment_reversed(db, &tx.hash, change.now).await?;
+        // However it was paid: the balance that is low now was taken back, and must not be charged for again.
+        auto_top_ups::stop(db, &record.account, TopUpStop::Reversed, change.now).await?;
     }
     Ok(ProcessorReversed::Recorded(Box::new(recorded)))
 }

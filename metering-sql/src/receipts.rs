@@ -5,8 +5,8 @@ use metering_core::backend::decision::EntryChanges;
 use metering_core::chains::TxRef;
 use metering_core::money::LedgerKind;
 use metering_core::payments::{
-    ConsecutiveNumber, CreditNoteNumber, IssuedReceipt, NumberPrefix, PaymentRecord, PaymentUse, ProcessorReversal,
-    ReceiptTerms, ReceiptTermsRecord, SalesTax, Seller,
+    ConsecutiveNumber, CreditNoteNumber, IssuedReceipt, NumberPrefix, PaymentRecord, PaymentUse, ReceiptTerms,
+    ReceiptTermsRecord, SalesTax, Seller,
 };
 use metering_core::{AccountId, Timestamp};
 
@@ -139,21 +139,22 @@ pub(crate) async fn issue(db: &mut dyn Executor, records: &[PaymentRecord]) -> R
     Ok(())
 }
 
-/// Issues the credit note for a reversal that takes something back for the first time.
-pub(crate) async fn issue_for_reversal(
+/// Issues the new credit notes for reversals that a processor reported.
+pub(crate) async fn issue_notes(
     db: &mut dyn Executor,
     record: &PaymentRecord,
-    reversal: &ProcessorReversal,
+    notes: &[CreditNoteNumber],
     now: Timestamp,
 ) -> Result<()> {
-    let (tx, part) = (record.payment.tx, CreditNoteNumber::of_reversal(reversal).part());
-    let known = "SELECT 1 FROM issued_receipt WHERE chain_id = ?1 AND tx_hash = ?2 AND part = ?3";
-    let is_first = reversal.restored_at.is_none() && reversal.reversed_at == now;
-    // It has one if it ended in the moment in which it began.
-    if !is_first || !db.query(known, &values![tx.chain_id, tx.hash, part]).await?.is_empty() {
-        return Ok(());
+    let (tx, known) =
+        (record.payment.tx, "SELECT 1 FROM issued_receipt WHERE chain_id = ?1 AND tx_hash = ?2 AND part = ?3");
+    for part in notes.iter().map(CreditNoteNumber::part) {
+        // It was issued before if its reversal ended in the moment in which it began, or takes back again.
+        if db.query(known, &values![tx.chain_id, tx.hash, part]).await?.is_empty() {
+            issue_note(db, record, part, now).await?;
+        }
     }
-    issue_note(db, record, part, now).await
+    Ok(())
 }
 
 /// Issues the credit note for a payment that its chain removed. The ledger has the entry already.

@@ -24,4 +24,6 @@ pub const STEPS: &[&str] = &[
     include_str!("schema/0020_receipts.sql"),
     include_str!("schema/0022_log.sql"),
     include_str!("schema/0023_previous_logs.sql"),
+    include_str!("schema/0024_webhook_health.sql"),
+    include_str!("schema/0025_reversal_interruptions.sql"),
 ];

@@ -52,7 +52,7 @@ call! {
     /// Turn automatic top-ups on
     ///
     /// When the balance falls below the threshold, the saved card is charged for the plan at the price that it has now: one
-    /// charge at a time, and no more than `monthly_limit` in a calendar month (UTC). If a charge fails, or its payment is
+    /// charge at a time, and no more than `monthly_limit` in a calendar month (UTC). If a charge fails, a payment of the account is
     /// refunded or disputed, or the plan changes, they stop, and the event `top_up.stopped` says why; send this again to go
     /// on. The account needs a saved card: buy a plan with `POST /credits/checkout` and `save_card`.
     SetAutoTopUp("set_auto_top_up") = PUT "/credits/auto-top-up" in "payments" for KEY;

@@ -21,6 +21,7 @@ macro_rules! accounting_conformance {
             authorization_credits::credited_authorizations_are_told,
             auto_top_ups::a_failed_top_up_is_told_and_not_repeated,
             auto_top_ups::a_reversed_top_up_stops_them,
+            auto_top_ups::any_reversed_payment_stops_them,
             browser_links::a_link_signs_in_once,
             browser_links::an_expired_link_does_not_sign_in,
             browser_links::concurrent_clicks_open_one_session,

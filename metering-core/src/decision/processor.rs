@@ -6,10 +6,12 @@ use super::Decided;
 use super::credit::{CreditChanges, CreditFacts, credit_payment};
 use super::entry::EntryChanges;
 use crate::access::account::Account;
+use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry, PaymentRef};
 use crate::operators::audit::{Actor, AuditOutcome, AuditResult, NewAuditEntry};
+use crate::payments::credit_note::{CreditNote, CreditNoteNumber};
 use crate::payments::payment::{PaymentRecord, PaymentSettlement};
 use crate::payments::processor::{ProcessorRef, ProcessorReversal, reversed_credits};
 use crate::store::{PaymentCredit, PaymentCredited, ProcessorReversed, RecordedReversal, ReversalChange, StoreError};
@@ -75,6 +77,8 @@ pub struct ReversalChanges<K> {
     pub record: PaymentRecord,
     /// The ledger entry, unless no credits move.
     pub posted: Option<EntryChanges<K>>,
+    /// The credit notes that there were not before, in the order of issue.
+    pub notes: Vec<CreditNoteNumber>,
     /// The outcome.
     pub recorded: RecordedReversal,
     /// What the audit log gets.
@@ -114,12 +118,7 @@ pub fn reverse_processor_payment<K>(
         Some(known) if known.payment != hash || change.amount.is_some_and(|amount| amount != known.amount) => {
             return Ok(Refused(ProcessorReversed::OtherTerms(Box::new(known))));
         }
-        Some(known) if known.restored_at.is_some() && change.again => {
-            // One whose end came first has taken nothing back yet: it begins now.
-            let is_first = known.restored_at == Some(known.reversed_at);
-            let reversed_at = if is_first { change.now } else { known.reversed_at };
-            ProcessorReversal { reversed_at, restored_at: None, ..known }
-        }
+        Some(known) if known.restored_at.is_some() && change.again => known.resumed(change.now),
         Some(known) if known.restored_at.is_some() || !change.restored => {
             let recorded =
                 RecordedReversal { account, reversal: known, amount: before, currency: record.payment.token };
@@ -138,11 +137,14 @@ pub fn reverse_processor_payment<K>(
                 reason: change.reason,
                 reversed_at: change.now,
                 restored_at: change.restored.then_some(change.now),
+                interruptions: Vec::new(),
             }
         }
     };
     let others = reversals.iter().filter(|other| other.reference != reversal.reference);
-    let after = ProcessorReversal::amount_of(paid, others.chain([&reversal]));
+    let all: Vec<_> = others.chain([&reversal]).cloned().collect();
+    let after = ProcessorReversal::amount_of(paid, &all);
+    let notes = new_notes(paid, &reversals, &all);
     let reversed = |amount| reversed_credits(purchased, amount, paid);
     let moved = reversed(before).zip(reversed(after)).and_then(|(before, after)| i64::try_from(before - after).ok());
     let Some(moved) = moved.map(Credits::from_atoms) else { return Ok(Refused(ProcessorReversed::OutOfRange)) };
@@ -176,7 +178,14 @@ pub fn reverse_processor_payment<K>(
     let account = posted.as_ref().map_or(account, |posted| posted.account.clone());
     let recorded =
         RecordedReversal { account, reversal: reversal.clone(), amount: after, currency: record.payment.token };
-    Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, recorded, action }))
+    Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, notes, recorded, action }))
+}
+
+/// The credit notes that reversals have now, and did not have before.
+fn new_notes(paid: TokenUnits, before: &[ProcessorReversal], after: &[ProcessorReversal]) -> Vec<CreditNoteNumber> {
+    let numbers = |reversals| CreditNote::of_reversals(paid, reversals).into_iter().map(|note| note.number);
+    let known: Vec<_> = numbers(before).collect();
+    numbers(after).filter(|number| !known.contains(number)).collect()
 }
 
 impl<K> EntryChanges<K> {

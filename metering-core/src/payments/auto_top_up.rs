@@ -60,7 +60,7 @@ named_enum! {
         AuthenticationRequired = "authentication_required",
         /// The processor does not charge the card.
         Refused = "refused",
-        /// A payment by an automatic top-up was refunded or disputed.
+        /// A payment of the account was refunded or disputed, whether an automatic top-up made it or not.
         Reversed = "reversed",
         /// The plan is no longer sold as it was when they were turned on.
         PlanChanged = "plan_changed",

@@ -1,16 +1,22 @@
-//! Credit notes: what was taken back of a payment that has a receipt. Like receipts, they are not stored: their numbers depend
-//! only on what never changes.
+//! Credit notes: what was taken back of a payment that has a receipt. Like receipts, they are not stored: they follow from the
+//! reversals, and their numbers depend only on what never changes.
+//!
+//! Those in force never exceed the payment, and together have its tax when they take all of it back.
 
 use std::fmt;
 use std::str::FromStr;
+
+use sha3::{Digest, Sha3_256};
 
 use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 use crate::money::ledger::LedgerKind;
+use crate::payments::exchange_rate::CurrencyAmount;
 use crate::payments::payment::Payment;
 use crate::payments::processor::{ProcessorRef, ProcessorReversal};
 use crate::payments::receipt::{ReceiptNumber, ReceiptNumberError};
+use crate::payments::tax::TaxRate;
 
 /// The number of a credit note: that of its receipt with `C-` instead of `R-`, and a part of its own in hexadecimal.
 ///
@@ -29,13 +35,26 @@ pub struct CreditNoteNumber {
 }
 
 impl CreditNoteNumber {
-    /// The number of the credit note for a reversal that a processor reported.
+    /// The number of the credit note for a reversal that a processor reported: the first one, if it has several.
     #[must_use]
     pub fn of_reversal(reversal: &ProcessorReversal) -> Self {
         let payment = TxRef { chain_id: ProcessorRef::CHAIN_ID, hash: reversal.payment };
         let own = reversal.reference.tx().hash;
         let (part, _) = own.as_bytes().split_first_chunk().expect("a hash has 32 bytes");
         Self { receipt: ReceiptNumber::of(&payment), part: u32::from_be_bytes(*part).max(1) }
+    }
+
+    /// The number of the credit note for a reversal that has this many already.
+    fn after(reversal: &ProcessorReversal, notes: usize) -> Self {
+        let first = Self::of_reversal(reversal);
+        if notes == 0 {
+            return first;
+        }
+        let count = u32::try_from(notes).unwrap_or(u32::MAX).to_be_bytes();
+        let own = Sha3_256::new().chain_update(reversal.reference.tx().hash.as_bytes()).chain_update(count).finalize();
+        let own: [u8; 32] = own.into();
+        let (part, _) = own.split_first_chunk().expect("a hash has 32 bytes");
+        Self { part: u32::from_be_bytes(*part).max(1), ..first }
     }
 
     /// The number of the receipt that it corrects.
@@ -86,19 +105,62 @@ pub(crate) struct CreditNote {
 }
 
 impl CreditNote {
-    /// The credit note for a reversal that a processor reported; `None` if it had ended before it was recorded, and took
-    /// nothing back.
-    pub(crate) fn of_reversal(reversal: &ProcessorReversal) -> Option<Self> {
-        if reversal.restored_at == Some(reversal.reversed_at) {
-            return None;
+    /// The credit notes for the reversals of a payment that its processor reported, in the order of issue. Those in force are
+    /// together what the reversals take back: at most what was paid.
+    ///
+    /// A note takes at most what those in force leave, and never changes after that. When a reversal ends, its notes are
+    /// cancelled, and others that had too little room get another note for what they lack. So does one that takes back again.
+    pub(crate) fn of_reversals(paid: TokenUnits, reversals: &[ProcessorReversal]) -> Vec<Self> {
+        let mut notes: Vec<(usize, Self)> = Vec::new();
+        let mut standing: Vec<usize> = Vec::new();
+        let (reversals, steps) = steps(reversals);
+        for Step { at, kind, place: changed, ended } in steps {
+            standing.retain(|other| *other != changed);
+            if kind == StepKind::Begins {
+                standing.push(changed);
+            } else {
+                let in_force = notes.iter_mut().filter(|(of, note)| *of == changed && note.cancelled_at.is_none());
+                in_force.for_each(|(_, note)| note.cancelled_at = ended);
+            }
+            for place in &standing {
+                let (reversal, in_force) = (reversals[*place], |of: Option<usize>| sum_in_force(&notes, of));
+                let lacks = reversal.amount.get().saturating_sub(in_force(Some(*place)));
+                let amount = lacks.min(paid.get().saturating_sub(in_force(None)));
+                if amount > 0 {
+                    let earlier = notes.iter().filter(|(of, _)| of == place).count();
+                    let note = Self {
+                        number: CreditNoteNumber::after(reversal, earlier),
+                        issued_at: at,
+                        amount: TokenUnits::new(amount),
+                        reason: reversal.reason.clone(),
+                        cancelled_at: None,
+                    };
+                    notes.push((*place, note));
+                }
+            }
         }
-        Some(Self {
-            number: CreditNoteNumber::of_reversal(reversal),
-            issued_at: reversal.reversed_at,
-            amount: reversal.amount,
-            reason: reversal.reason.clone(),
-            cancelled_at: reversal.restored_at,
-        })
+        notes.into_iter().map(|(_, note)| note).collect()
+    }
+
+    /// The tax in each note, given the value of an amount in a currency: so much that it and those in force when it was issued
+    /// have together the tax in their sum. The note that completes the payment takes what rounding left of the receipt's tax.
+    /// `None` where a value is not known, or too large.
+    pub(crate) fn taxes(
+        notes: &[Self],
+        rate: TaxRate,
+        value_of: impl Fn(TokenUnits) -> Option<CurrencyAmount>,
+    ) -> Vec<Option<CurrencyAmount>> {
+        let mut taxed: Vec<(&Self, CurrencyAmount, CurrencyAmount)> = Vec::with_capacity(notes.len());
+        let mut taxes = Vec::with_capacity(notes.len());
+        for note in notes {
+            let gross = value_of(note.amount);
+            let in_force = taxed.iter().filter(|(other, ..)| other.cancelled_at.is_none_or(|at| at > note.issued_at));
+            let others = in_force.map(|(_, gross, tax)| (*gross, *tax));
+            let tax = gross.and_then(|gross| rate.included_in_part(gross, others));
+            taxed.extend(gross.zip(tax).map(|(gross, tax)| (note, gross, tax)));
+            taxes.push(tax);
+        }
+        taxes
     }
 
     /// The credit notes for the times when reorganisations removed a payment. `settlements` are the ledger's entries about
@@ -129,83 +191,50 @@ impl CreditNote {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chains::address::Address;
-    use crate::chains::transaction::TxHash;
-
-    const NOON: Timestamp = Timestamp::from_unix_millis(1_000);
-    const LATER: Timestamp = Timestamp::from_unix_millis(2_000);
-
-    fn payment(tx: TxRef) -> Payment {
-        Payment {
-            tx,
-            payer: Address::ZERO,
-            recipient: Address::ZERO,
-            token: Address::ZERO,
-            amount: TokenUnits::new(5),
-            block_number: 1,
-            block_hash: None,
-            mined_at: NOON,
-        }
-    }
-
-    #[test]
-    fn numbers_have_one_spelling_and_name_their_receipt() {
-        let table = [
-            ("C-1-ABABABABABABABAB-1", true),
-            ("c-1-abababababababab-1f", true),
-            ("C-1-ABABABABABABABAB-FFFFFFFF", true),
-            ("C-1-ABABABABABABABAB-01", false),
-            ("C-1-ABABABABABABABAB-+1", false),
-            ("C-1-ABABABABABABABAB-100000000", false),
-            ("C-1-ABABABABABABABAB-", false),
-            ("C-1-ABABABABABABABAB", false),
-            ("C-01-ABABABABABABABAB-1", false),
-            ("R-1-ABABABABABABABAB", false),
-            ("", false),
-        ];
-        for (text, valid) in table {
-            let number = text.parse::<CreditNoteNumber>();
-            assert_eq!(number.is_ok(), valid, "{text}");
-            let receipt = number.map(|number| number.receipt().to_string());
-            assert!(receipt.is_err() || receipt == Ok("R-1-ABABABABABABABAB".to_owned()), "{text}");
-        }
-    }
-
-    #[test]
-    fn each_reversal_of_a_payment_has_a_number_of_its_own() {
-        let named = |id| ProcessorRef::new("paddle", id).unwrap();
-        let reversal = |id| ProcessorReversal {
-            reference: named(id),
-            payment: named("txn_1").tx().hash,
-            amount: TokenUnits::new(250),
-            reason: "not as described".to_owned(),
-            reversed_at: NOON,
-            restored_at: Some(LATER),
-        };
-        let [first, second] = ["adj_1", "adj_2"].map(|id| CreditNote::of_reversal(&reversal(id)).unwrap());
-        assert_eq!(first.number.receipt(), ReceiptNumber::of(&named("txn_1").tx()));
-        assert_eq!(second.number.receipt(), first.number.receipt());
-        assert_ne!(first.number, second.number);
-        assert_eq!(first.number.to_string().parse(), Ok(first.number));
-        assert_eq!((first.issued_at, first.amount, first.cancelled_at), (NOON, TokenUnits::new(250), Some(LATER)));
-        let ended_before = ProcessorReversal { restored_at: Some(NOON), ..reversal("adj_3") };
-        assert_eq!(CreditNote::of_reversal(&ended_before), None);
-    }
-
-    #[test]
-    fn removals_are_counted_and_cancelled_when_the_payment_returns() {
-        use LedgerKind::{PaymentRestored, PaymentReversed};
-        let payment = payment(TxRef { chain_id: 1, hash: TxHash::from_bytes([0xab; 32]) });
-        let notes = |settlements: &[_]| {
-            let notes = CreditNote::of_removals(&payment, settlements);
-            notes.iter().map(|note| (note.number.part, note.issued_at, note.cancelled_at)).collect::<Vec<_>>()
-        };
-        assert!(notes(&[]).is_empty());
-        assert_eq!(notes(&[(PaymentReversed, NOON)]), [(1, NOON, None)]);
-        let twice = [(PaymentReversed, NOON), (PaymentRestored, LATER), (PaymentReversed, LATER)];
-        assert_eq!(notes(&twice), [(1, NOON, Some(LATER)), (2, LATER, None)]);
-    }
+/// What happens to a reversal: when, and which one it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    at: Timestamp,
+    kind: StepKind,
+    place: usize,
+    /// When it ended, unless it begins.
+    ended: Option<Timestamp>,
 }
+
+/// Of steps at the same time, those that make room come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum StepKind {
+    Ends,
+    Begins,
+    /// By the clocks of two processes, it ended before it began.
+    EndsAtOnce,
+}
+
+/// Reversals in the order in which they began, and what happens to them, in order.
+fn steps(reversals: &[ProcessorReversal]) -> (Vec<&ProcessorReversal>, Vec<Step>) {
+    let mut reversals: Vec<_> = reversals.iter().collect();
+    reversals.sort_unstable_by(|one, other| {
+        one.reversed_at.cmp(&other.reversed_at).then_with(|| one.reference.cmp(&other.reference))
+    });
+    let mut steps = Vec::with_capacity(2 * reversals.len());
+    for (place, reversal) in reversals.iter().enumerate() {
+        for (begins, ended) in reversal.periods() {
+            steps.push(Step { at: begins, kind: StepKind::Begins, place, ended: None });
+            if let Some(ends) = ended {
+                let kind = if ends > begins { StepKind::Ends } else { StepKind::EndsAtOnce };
+                steps.push(Step { at: ends.max(begins), kind, place, ended });
+            }
+        }
+    }
+    steps.sort_unstable();
+    (reversals, steps)
+}
+
+/// The sum of the notes in force: of one reversal, or of all.
+fn sum_in_force(notes: &[(usize, CreditNote)], of: Option<usize>) -> u128 {
+    let in_force = notes.iter().filter(|(place, note)| of.is_none_or(|of| of == *place) && note.cancelled_at.is_none());
+    in_force.fold(0_u128, |sum, (_, note)| sum.saturating_add(note.amount.get()))
+}
+
+#[cfg(test)]
+mod tests;

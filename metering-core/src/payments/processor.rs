@@ -98,6 +98,8 @@ pub struct ProcessorReversal {
     pub reversed_at: Timestamp,
     /// When it ended, as when a dispute was won: it takes nothing back any longer, unless it is reported to do so again.
     pub restored_at: Option<Timestamp>,
+    /// When it had ended before, and took back again, in order. Credit notes follow from that, and never change.
+    pub interruptions: Vec<(Timestamp, Timestamp)>,
 }
 
 impl ProcessorReversal {
@@ -107,6 +109,32 @@ impl ProcessorReversal {
         let in_effect = reversals.into_iter().filter(|reversal| reversal.restored_at.is_none());
         let amount = in_effect.fold(0_u128, |sum, reversal| sum.saturating_add(reversal.amount.get()));
         TokenUnits::new(amount.min(paid.get()))
+    }
+
+    /// After it ended, taking back again from now on.
+    #[must_use]
+    pub(crate) fn resumed(self, now: Timestamp) -> Self {
+        let (mut reversed_at, mut interruptions) = (self.reversed_at, self.interruptions);
+        match self.restored_at {
+            // Its end came first, so it has taken nothing back yet: it begins now.
+            Some(ended) if ended == reversed_at && interruptions.is_empty() => reversed_at = now,
+            Some(ended) if ended < now => interruptions.push((ended, now)),
+            _ => {}
+        }
+        Self { reversed_at, restored_at: None, interruptions, ..self }
+    }
+
+    /// From when until when it took back, in order. The last one may not have ended.
+    pub(crate) fn periods(&self) -> Vec<(Timestamp, Option<Timestamp>)> {
+        let (mut periods, mut begins) = (Vec::with_capacity(1 + self.interruptions.len()), self.reversed_at);
+        for (ended, again) in &self.interruptions {
+            periods.push((begins, Some(*ended)));
+            begins = *again;
+        }
+        periods.push((begins, self.restored_at));
+        // One that ended when it began took nothing back.
+        periods.retain(|(begins, ends)| *ends != Some(*begins));
+        periods
     }
 }
 

@@ -43,6 +43,25 @@ impl TaxRate {
         CurrencyAmount::of_minor(divided_half_even(minor.checked_mul(rate)?, whole.checked_add(rate)?), digits)
     }
 
+    /// How much of a further part of an amount is tax, given the other parts, each with its tax: all together have the tax that
+    /// is in their sum, and no part has more tax than it is large. `None` if the sum is too large, or the decimals differ.
+    pub(crate) fn included_in_part(
+        self,
+        part: CurrencyAmount,
+        others: impl IntoIterator<Item = (CurrencyAmount, CurrencyAmount)>,
+    ) -> Option<CurrencyAmount> {
+        let (minor, digits) = part.minor();
+        let (mut all, mut taxed) = (minor, 0_u128);
+        for ((gross, of_gross), (tax, of_tax)) in others.into_iter().map(|(gross, tax)| (gross.minor(), tax.minor())) {
+            if (of_gross, of_tax) != (digits, digits) {
+                return None;
+            }
+            (all, taxed) = (all.checked_add(gross)?, taxed.checked_add(tax)?);
+        }
+        let (tax, _) = self.included_in(CurrencyAmount::of_minor(all, digits)?)?.minor();
+        CurrencyAmount::of_minor(tax.saturating_sub(taxed).min(minor), digits)
+    }
+
     /// The rate in percent.
     #[must_use]
     pub fn percent(self) -> String {
@@ -91,6 +110,37 @@ mod tests {
             let (gross, rate): (CurrencyAmount, TaxRate) = (amount.parse().unwrap(), rate.parse().unwrap());
             assert_eq!(rate.included_in(gross).unwrap().to_string(), tax, "{amount} at {rate}");
         }
+    }
+
+    #[test]
+    fn parts_have_together_the_tax_of_their_sum() {
+        let amount = |text: &str| text.parse::<CurrencyAmount>().unwrap();
+        // rate, parts, the tax in each
+        let table: [(&str, &[&str], &[&str]); 5] = [
+            ("0.19", &["4.00", "4.00", "3.90"], &["0.64", "0.64", "0.62"]),
+            // Each would be rounded down to nothing; the last of a hundred would get all of it.
+            ("0.2", &["0.03", "0.03", "0.03", "0.03"], &["0.00", "0.01", "0.01", "0.00"]),
+            ("0.2", &["0.01", "0.01", "0.01"], &["0.00", "0.00", "0.00"]),
+            ("0", &["1.00", "2.00"], &["0.00", "0.00"]),
+            ("0.1", &["3", "8"], &["0", "1"]),
+        ];
+        for (rate, parts, expected) in table {
+            let rate: TaxRate = rate.parse().unwrap();
+            let mut known: Vec<(CurrencyAmount, CurrencyAmount)> = Vec::new();
+            for (part, tax) in parts.iter().zip(expected) {
+                let found = rate.included_in_part(amount(part), known.iter().copied()).unwrap();
+                assert_eq!(found.to_string(), *tax, "{part} of {parts:?} at {rate}");
+                known.push((amount(part), found));
+            }
+            let sum = |of: fn(&(CurrencyAmount, CurrencyAmount)) -> CurrencyAmount| {
+                known.iter().map(of).reduce(|sum, next| sum.plus(next).unwrap()).unwrap()
+            };
+            assert_eq!(rate.included_in(sum(|known| known.0)), Some(sum(|known| known.1)), "{parts:?} at {rate}");
+        }
+        let too_much = [(amount("1.00"), amount("9.00"))];
+        let rate: TaxRate = "0.19".parse().unwrap();
+        assert_eq!(rate.included_in_part(amount("1.00"), too_much).unwrap().to_string(), "0.00");
+        assert_eq!(rate.included_in_part(amount("1.00"), [(amount("1"), amount("0"))]), None);
     }
 
     #[test]

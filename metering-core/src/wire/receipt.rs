@@ -73,8 +73,8 @@ pub struct CreditNoteDocument {
     /// When the credits were taken back, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub issued_at: String,
-    /// How much of the payment was taken back, in its token or currency, as a string; null when the token's decimals are no
-    /// longer known.
+    /// How much of the payment was taken back, in its token or currency, as a string: at most what the credit notes in force
+    /// then left of it. Null when the token's decimals are no longer known.
     pub amount: Option<String>,
     /// Why it was taken back; may be empty.
     pub reason: String,
@@ -82,7 +82,8 @@ pub struct CreditNoteDocument {
     /// credit note is in force.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub cancelled_at: Option<String>,
-    /// The tax in what was taken back, at the rate of the receipt; null if the receipt has none.
+    /// The tax in what was taken back, at the rate of the receipt; null if the receipt has none. That of credit notes that
+    /// take back all of the payment adds up to that of the receipt.
     pub tax: Option<TaxDocument>,
 }
 
@@ -223,12 +224,22 @@ impl TaxDocument {
         is_reverse_charge: bool,
         (gross, currency): (CurrencyAmount, &str),
     ) -> Option<Self> {
+        Self::with(tax, is_reverse_charge, (gross, currency), tax.rate.included_in(gross)?)
+    }
+
+    /// The tax in an amount, of which `included` is tax unless the buyer owes it.
+    pub(crate) fn with(
+        tax: &SalesTax,
+        is_reverse_charge: bool,
+        (gross, currency): (CurrencyAmount, &str),
+        included: CurrencyAmount,
+    ) -> Option<Self> {
         let name = tax.name.clone();
         let (percent, amount, note) = if is_reverse_charge {
             let note = format!("Reverse charge: the recipient is liable for {name}.");
             ("0".to_owned(), gross.minus(gross)?, Some(note))
         } else {
-            (tax.rate.percent(), tax.rate.included_in(gross)?, None)
+            (tax.rate.percent(), included, None)
         };
         let (gross, net, amount) = (gross.to_string(), gross.minus(amount)?.to_string(), amount.to_string());
         Some(Self { name, percent, currency: currency.to_owned(), gross, net, amount, note })

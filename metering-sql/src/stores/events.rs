@@ -64,8 +64,8 @@ macro_rules! event_store {
             write test_webhook(account: ?AccountId, id: &WebhookId, now: Timestamp)
                 -> Option<Delivery> = deliveries::test;
             read events(account: &AccountId, after: ?Cursor, limit: u32) -> Page<Event> = events::list;
-            read webhook_health(id: &WebhookId) -> WebhookHealth = deliveries::health;
-            read delivery_counts(id: &WebhookId, since: Timestamp) -> DeliveryCounts = deliveries::counts;
+            read webhook_health(id: &WebhookId) -> WebhookHealth = webhook_health::health;
+            read delivery_counts(id: &WebhookId, since: Timestamp) -> DeliveryCounts = webhook_health::counts;
             read delivery_backlog(now: Timestamp) -> DeliveryBacklog = due::backlog;
             write finish_delivery(id: DeliveryId, attempt: u32, outcome: AttemptOutcome, now: Timestamp)
                 -> Option<Delivery> = deliveries::finish;

@@ -1,7 +1,7 @@
 //! Tests of the plans of shared statements.
 
 use metering_sql::outbox::RECEIVERS;
-use metering_sql::{due, events, lines, webhook_deletion, webhooks};
+use metering_sql::{deliveries, due, events, lines, search, webhook_deletion, webhook_health, webhooks};
 use rusqlite::{Connection, StatementStatus, params};
 
 use crate::events::lists;
@@ -17,6 +17,7 @@ fn lists_and_lookups_use_an_index() {
     let by_id = "SEARCH delivery USING INTEGER PRIMARY KEY (rowid=?)";
     let counted = "SEARCH delivery USING COVERING INDEX delivery_state (state=?)";
     let of_due = "SEARCH d USING INDEX delivery_due (<expr>=? AND next_at<?)";
+    let ended = "SEARCH delivery USING COVERING INDEX delivery_ended (webhook=? AND state=? AND last_at>?)";
     let mut queries = vec![
         (RECEIVERS.to_owned(), "SEARCH webhook USING INDEX webhook_owner (<expr>=?)"),
         (
@@ -37,6 +38,15 @@ fn lists_and_lookups_use_an_index() {
         ),
         (webhooks::by_id(), "SEARCH webhook USING INDEX sqlite_autoindex_webhook_1 (public_id=?)"),
         (webhook_deletion::portion(), "SEARCH delivery USING COVERING INDEX delivery_webhook (webhook=?)"),
+        (webhook_health::waiting(), "SEARCH delivery USING COVERING INDEX delivery_line (webhook=?)"),
+        (webhook_health::first(), "SEARCH delivery USING INDEX delivery_line (webhook=?)"),
+        (webhook_health::last_delivered(), ended),
+        (webhook_health::delivered_since(), ended),
+        (
+            webhook_health::failed_since(),
+            "SEARCH delivery USING INDEX delivery_ended (webhook=? AND state=? AND last_at>?)",
+        ),
+        (deliveries::select(search::FAILING), "SEARCH delivery USING INDEX delivery_failing (since>?)"),
     ];
     queries.extend(lists::queries());
     for (sql, expected) in queries {

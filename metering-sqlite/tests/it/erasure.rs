@@ -33,7 +33,7 @@ const KEPT: &str = "account.org_id api_key.budget_reset api_key.public_id api_ke
     oauth_client.id oauth_client.name oauth_client.redirect_uris operator.name operator.role payment.plan_id \
     payment.plan_label payment.processor payment.processor_id payment.settlement payment.token_symbol \
     payment.used_as payment.value_amount payment.value_currency payment.value_rate payment.value_source \
-    payment_authorization.failure payment_authorization.state payment_reversal.processor payment_reversal.reason \
+    payment_authorization.failure payment_authorization.state payment_reversal.interruptions payment_reversal.processor payment_reversal.reason \
     payment_reversal.reversal_id plan.definition plan.id price_version.applied_by price_version.catalogue \
     quote.plan_id quote.state receipt_terms.number_prefix receipt_terms.seller_address receipt_terms.seller_contact \
     receipt_terms.seller_name receipt_terms.seller_tax_id receipt_terms.tax_name receipt_terms.tax_rate refill.every request_id.request_id route_volume.http_method route_volume.returned \

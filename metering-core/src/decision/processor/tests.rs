@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::super::scene::{NOW, account, payment, purchase, record, sold};
 use super::*;
-use crate::chains::units::TokenUnits;
 use crate::payments::payment::PaymentUse;
 use crate::store::QuotePrecedence;
 
@@ -31,6 +30,7 @@ fn reversal(id: &str, amount: u128, restored: bool) -> ProcessorReversal {
         reason: "asked".to_owned(),
         reversed_at: NOW,
         restored_at: restored.then_some(NOW),
+        interruptions: Vec::new(),
     }
 }
 
@@ -95,20 +95,63 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
         (true, None, "payment.reverse")
     );
     assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
-    // What took nothing back before begins then; else its credit note keeps its time.
-    let later = NOW.saturating_add(Duration::from_secs(1));
-    for (ended_at, begins_at) in [(NOW, later), (later, NOW)] {
+    // What took nothing back before begins then; else its credit note keeps its time, and there is another one.
+    let [later, latest] = [1, 2].map(|seconds| NOW.saturating_add(Duration::from_secs(seconds)));
+    // when it ended, when it takes back again, when it began, its interruptions, how many credit notes are new
+    let table = [
+        (NOW, later, later, vec![], 1),
+        (later, later, NOW, vec![], 0),
+        (later, latest, NOW, vec![(later, latest)], 1),
+    ];
+    for (ended_at, now, begins_at, interruptions, notes) in table {
         let known = [ProcessorReversal { restored_at: Some(ended_at), ..reversal("dp_1", 100, true) }];
-        let change = ReversalChange { now: later, ..again.clone() };
+        let change = ReversalChange { now, ..again.clone() };
         let decided = reverse_processor_payment(change, facts(&known, "dp_1")).unwrap();
         let Decided::Accepted(changes) = decided else { panic!("{decided:?}") };
-        assert_eq!(changes.reversal.reversed_at, begins_at);
+        assert_eq!((changes.reversal.reversed_at, changes.reversal.interruptions), (begins_at, interruptions));
+        assert_eq!(changes.notes.len(), notes, "{known:?}");
     }
     let stands = [reversal("dp_1", 100, false)];
     let decided = reverse_processor_payment(again.clone(), facts(&stands, "dp_1")).unwrap();
     assert!(matches!(decided, Decided::Refused(ProcessorReversed::Repeated(_))), "{decided:?}");
     let decided = reverse_processor_payment(again, facts(&[], "dp_1")).unwrap();
     assert!(matches!(&decided, Decided::Accepted(changes) if !changes.is_known), "its end was never known");
+}
+
+#[test]
+fn a_credit_note_is_issued_once_and_when_there_is_room_for_it() {
+    let later = NOW.saturating_add(Duration::from_secs(1));
+    let after_that = NOW.saturating_add(Duration::from_secs(2));
+    let of = |id, amount, begins| ProcessorReversal { reversed_at: begins, ..reversal(id, amount, false) };
+    let (dispute, refund) = (of("dp_1", 60, NOW), of("re_1", 80, later));
+    // recorded before, the change, the reversals that get credit notes
+    let table: [(&[ProcessorReversal], ReversalChange, &[&str]); 6] = [
+        (&[], change("dp_1", Some(60), false), &["dp_1"]),
+        (std::slice::from_ref(&dispute), change("re_1", Some(80), false), &["re_1"]),
+        (&[of("dp_1", 100, NOW)], change("re_1", Some(80), false), &[]),
+        // The dispute is won: the refund gets what it lacked.
+        (&[dispute.clone(), refund.clone()], change("dp_1", None, true), &["re_1"]),
+        (&[of("dp_1", 100, NOW), refund], change("dp_1", None, true), &["re_1"]),
+        (&[of("re_1", 80, NOW)], change("re_1", None, true), &[]),
+    ];
+    for (before, change, expected) in table {
+        let change = ReversalChange { now: after_that, ..change };
+        let id = change.reversal.id().to_owned();
+        let decided = reverse_processor_payment(change, facts(before, &id)).unwrap();
+        let Decided::Accepted(changes) = decided else { panic!("{before:?} {id}: {decided:?}") };
+        let others = before.iter().filter(|other| other.reference != changes.reversal.reference);
+        let after: Vec<_> = others.chain([&changes.reversal]).cloned().collect();
+        let notes = CreditNote::of_reversals(TokenUnits::new(PAID), &after);
+        let issued = notes.iter().filter(|note| note.issued_at == after_that);
+        assert_eq!(changes.notes, issued.map(|note| note.number).collect::<Vec<_>>(), "{before:?} {id}");
+        assert_eq!(changes.notes.len(), expected.len(), "{before:?} {id}");
+        let first = |id: &str| CreditNoteNumber::of_reversal(&reversal(id, 1, false));
+        let known = CreditNote::of_reversals(TokenUnits::new(PAID), before);
+        for (number, id) in changes.notes.iter().zip(expected.iter().copied()) {
+            let is_known = known.iter().any(|note| note.number == first(id));
+            assert_eq!(*number == first(id), !is_known, "{before:?} {id}");
+        }
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ use crate::payments::processor::ProcessorReversal;
 use crate::payments::receipt::ReceiptNumber;
 use crate::payments::receipt_terms::{ReceiptTerms, ReceiptTermsRecord};
 use crate::payments::seller::Seller;
+use crate::payments::tax::SalesTax;
 use crate::service::Payments;
 use crate::service::fields::within;
 use crate::wire::{
@@ -231,7 +232,7 @@ impl Payments<'_> {
             let reversals = self.state.store()?.processor_reversals(&payment.tx.hash).await?;
             let amount = ProcessorReversal::amount_of(record.payment.amount, &reversals);
             paid.amount_reversed = (amount.get() > 0).then(|| amount.to_human(decimals.unwrap_or(0)));
-            reversals.iter().filter_map(CreditNote::of_reversal).collect()
+            CreditNote::of_reversals(record.payment.amount, &reversals)
         } else {
             let settlements = known.settlements.get(&payment.tx);
             CreditNote::of_removals(&record.payment, settlements.map(Vec::as_slice).unwrap_or_default())
@@ -242,22 +243,22 @@ impl Payments<'_> {
             None => "paid",
         };
         let terms = known.terms(payment.tx);
-        let tax_in = |amount: TokenUnits| {
-            let (terms, reverse_charge) = terms?;
-            TaxDocument::of(terms.tax.as_ref()?, reverse_charge, in_currency(&record, amount)?)
-        };
-        let credit_notes = notes.iter().map(|note| {
+        let sales_tax = terms.and_then(|(terms, is_owed)| Some((terms.tax.as_ref()?, is_owed)));
+        let taxes = taxes_of_notes(&record, &notes, sales_tax);
+        let credit_notes = notes.iter().zip(taxes).map(|(note, tax)| {
             let document = CreditNoteDocument::of(note, decimals);
             let number = known.number(payment.tx, note.number.part()).unwrap_or_else(|| document.number.clone());
-            CreditNoteDocument { number, tax: tax_in(note.amount), ..document }
+            CreditNoteDocument { number, tax, ..document }
         });
+        let tax = sales_tax
+            .and_then(|(tax, is_owed)| TaxDocument::of(tax, is_owed, in_currency(&record, record.payment.amount)?));
         let seller = terms.map_or(&self.config.seller, |(terms, _)| &terms.seller);
         let Seller { name, address, tax_id, contact } = seller.clone();
         let reference = ReceiptNumber::of(&payment.tx).to_string();
         Ok(ReceiptDocument {
             number: known.number(payment.tx, 0).unwrap_or_else(|| reference.clone()),
             reference,
-            tax: tax_in(record.payment.amount),
+            tax,
             credit_notes: credit_notes.collect(),
             status: status.to_owned(),
             issued_at: entry.created_at.to_string(),
@@ -303,6 +304,21 @@ impl Payments<'_> {
         };
         (document, sold.map(|sold| sold.token_decimals))
     }
+}
+
+/// The tax of each credit note; `None` for a note without one.
+fn taxes_of_notes(
+    record: &PaymentRecord,
+    notes: &[CreditNote],
+    sales_tax: Option<(&SalesTax, bool)>,
+) -> Vec<Option<TaxDocument>> {
+    let Some((tax, is_owed)) = sales_tax else { return vec![None; notes.len()] };
+    let value_of = |amount| in_currency(record, amount).map(|(value, _)| value);
+    let included = CreditNote::taxes(notes, tax.rate, value_of);
+    let documents = notes.iter().zip(included);
+    documents
+        .map(|(note, included)| TaxDocument::with(tax, is_owed, in_currency(record, note.amount)?, included?))
+        .collect()
 }
 
 /// What a payment, or a part of it, is in a currency. Chains take back all of a payment, so theirs is the value that was stored.

@@ -107,3 +107,61 @@ async fn a_credit_note_has_the_tax_of_its_part() {
         assert_eq!(found.number, receipt.number, "{number}");
     }
 }
+
+#[tokio::test]
+async fn overlapping_credit_notes_add_up_to_the_receipt() {
+    let scene = Scene::new().await;
+    let (key, account) = scene.account_without_wallet().await;
+    scene.store.set_receipt_terms(terms("0.19"), scene.clock.now()).await.unwrap();
+    pay(&scene, &account, "txn_1").await;
+    let reversal = |id: &str, amount: &str, restored| ProcessorReversalRequest {
+        processor: Some("paddle".to_owned()),
+        id: Some(id.to_owned()),
+        payment_id: Some("txn_1".to_owned()),
+        amount: Some(amount.to_owned()),
+        currency: Some("EUR".to_owned()),
+        restored,
+        ..ProcessorReversalRequest::default()
+    };
+    // What is reported, and then the number, amount and tax of each credit note, and whether it is in force.
+    type Note = (&'static str, &'static str, &'static str, bool);
+    let table: [(ProcessorReversalRequest, &[Note]); 4] = [
+        (reversal("adj_1", "3.33", false), &[("INV-00002", "3.33", "0.53", true)]),
+        (
+            reversal("dsp_1", "11.90", false),
+            &[("INV-00002", "3.33", "0.53", true), ("INV-00003", "8.57", "1.37", true)],
+        ),
+        (
+            reversal("dsp_1", "11.90", true),
+            &[("INV-00002", "3.33", "0.53", true), ("INV-00003", "8.57", "1.37", false)],
+        ),
+        // A refund of more than is left.
+        (
+            reversal("adj_2", "10.00", false),
+            &[
+                ("INV-00002", "3.33", "0.53", true),
+                ("INV-00003", "8.57", "1.37", false),
+                ("INV-00004", "8.57", "1.37", true),
+            ],
+        ),
+    ];
+    for (request, expected) in table {
+        scene.clock.pass(Duration::from_secs(1));
+        scene.service.payments().reverse_from_processor(&request).await.unwrap();
+        let receipt = newest(&scene, &key).await;
+        let found: Vec<_> = receipt
+            .credit_notes
+            .iter()
+            .map(|note| {
+                let tax = &note.tax.as_ref().unwrap().amount;
+                (note.number.as_str(), note.amount.as_deref().unwrap(), tax.as_str(), note.cancelled_at.is_none())
+            })
+            .collect();
+        assert_eq!(found, expected, "{request:?}");
+    }
+    let receipt = newest(&scene, &key).await;
+    assert_eq!(
+        (tax(&receipt), receipt.payment.amount_reversed.as_deref()),
+        (Some(["10.00", "1.90", "19"]), Some("11.9"))
+    );
+}
