@@ -8,7 +8,7 @@ use metering_core::{AccountId, RateLimits, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{self, Record, put};
+use crate::record::{self, Record, put, table};
 use crate::row::{Reader, Row};
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
@@ -120,30 +120,9 @@ impl Record for MeterRow {
     }
 }
 
-impl Record for SecretRecord {
-    const TABLE: Table = Table {
-        name: "key_secret",
-        key: &["hash"],
-        columns: &[
-            Own("hash"),
-            Account("account"),
-            Own("key"),
-            Own("created_at"),
-            Own("expires_at"),
-            Own("revoked_at"),
-            Own("hash_kind"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { hash, hash_kind, account, key, created_at, expires_at, revoked_at } = self;
-        Ok(values![hash, account, key, created_at, expires_at, revoked_at, hash_kind])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (hash, account, key, created_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (expires_at, revoked_at) = (row.next()?, row.next()?);
-        Ok(Self { hash, hash_kind: row.next()?, account, key, created_at, expires_at, revoked_at })
+table! {
+    "key_secret" by ["hash"] of SecretRecord {
+        Own(hash), Account(account), Own(key), Own(created_at), Own(expires_at), Own(revoked_at), Own(hash_kind)
     }
 }
 
