@@ -29,6 +29,7 @@ mod signup;
 mod smtp;
 mod span;
 mod stripe;
+mod text;
 mod tls;
 mod upstream_headers;
 mod upstreams;

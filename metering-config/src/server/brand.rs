@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::server::text::as_text;
 pub use mark::{Mark, MarkKind};
 
 /// Branding of the browser pages: name, texts, mark and accent colour.
@@ -101,17 +102,7 @@ impl fmt::Display for Colour {
     }
 }
 
-impl Serialize for Colour {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Colour {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(Error::custom)
-    }
-}
+as_text!(Colour);
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::ConfigError;
 use lettre::message::Mailbox;
 use metering_core::access::is_own_machine;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::server::text::as_text;
 use crate::server::{Secret, Span};
 
 /// The SMTP server that mail is sent through. Without this section the service sends no mail.
@@ -163,17 +163,7 @@ impl fmt::Display for Sender {
     }
 }
 
-impl Serialize for Sender {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Sender {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
+as_text!(Sender);
 
 #[cfg(test)]
 mod tests {
