@@ -86,4 +86,3 @@ impl fmt::Display for SpanOrOff {
 }
 
 as_text!(Span, SpanOrOff);
-
