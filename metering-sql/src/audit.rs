@@ -8,27 +8,15 @@ use crate::executor::{Executor, WriteMode};
 use crate::fault::Result;
 use crate::record::{self, Record, table};
 use crate::row::{Reader, Row, only};
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::{ToValue, Value};
 use crate::values;
 
 /// An entry, without its outcome.
 impl Record for (AuditId, NewAuditEntry) {
-    const TABLE: Table = Table {
-        name: "audit_entry",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            Own("at"),
-            Own("actor"),
-            Own("action"),
-            Own("subject"),
-            Own("reason"),
-            Own("request"),
-            Own("before"),
-        ],
-    };
+    const TABLE: Table = table!("audit_entry" by ["id"] {
+        Own(id), Own(at), Own(actor), Own(action), Own(subject), Own(reason), Own(request), Own(before)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let (id, entry) = self;

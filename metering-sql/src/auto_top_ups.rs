@@ -16,30 +16,15 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{self, Record, find, insert, put, set as set_columns, table};
 use crate::row::{Reader, Row};
-use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::{accounts, reversals, values};
 
 impl Record for AutoTopUp {
-    const TABLE: Table = Table {
-        name: "auto_top_up",
-        key: &["account"],
-        columns: &[
-            AccountColumn("account"),
-            Own("customer"),
-            Own("method"),
-            Own("brand"),
-            Own("last4"),
-            Own("plan_id"),
-            Own("credits"),
-            Own("amount"),
-            Own("currency"),
-            Own("threshold"),
-            Own("monthly_limit"),
-            Own("stopped"),
-        ],
-    };
+    const TABLE: Table = table!("auto_top_up" by ["account"] {
+        Account(account), Own(customer), Own(method), Own(brand), Own(last4), Own(plan_id), Own(credits), Own(amount),
+        Own(currency), Own(threshold), Own(monthly_limit), Own(stopped)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let (card, rule) = (self.card.as_ref(), self.rule.as_ref());

@@ -88,21 +88,10 @@ pub(crate) const DELETE_METER: &str = "DELETE FROM key_meter WHERE account = ?1 
 type MeterRow = (AccountId, KeyNumber, KeyMeter);
 
 impl Record for MeterRow {
-    const TABLE: Table = Table {
-        name: "key_meter",
-        key: &["account", "key"],
-        columns: &[
-            Account("account"),
-            Own("key"),
-            Own("spent_since"),
-            Own("spent"),
-            Own("minute"),
-            Own("minute_count"),
-            Own("day"),
-            Own("day_count"),
-            Own("raised"),
-        ],
-    };
+    const TABLE: Table = table!("key_meter" by ["account", "key"] {
+        Account(account), Own(key), Own(spent_since), Own(spent), Own(minute), Own(minute_count), Own(day),
+        Own(day_count), Own(raised)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let (account, key, KeyMeter { spent: Spent { since, amount }, raised, minute, day }) = self;

@@ -14,17 +14,14 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{Record, delete, find, insert, list, put, set, table};
 use crate::row::{Reader, Row, only};
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::{accounts, browser_sessions, events, keys, values};
 
 impl Record for Member {
-    const TABLE: Table = Table {
-        name: "account_member",
-        key: &["id"],
-        columns: &[Own("id"), Account("account"), Own("role"), Own("identity"), Own("identity_key"), Own("joined_at")],
-    };
+    const TABLE: Table = table!("account_member" by ["id"] {
+        Own(id), Account(account), Own(role), Own(identity), Own(identity_key), Own(joined_at)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { id, account, role, identity, joined_at } = self;

@@ -8,17 +8,12 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::{self, Record, find, insert, put, set, table};
 use crate::row::{Reader, only};
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
 use crate::values;
 
 impl Record for OAuthClient {
-    const TABLE: Table = Table {
-        name: "oauth_client",
-        key: &["id"],
-        columns: &[Own("id"), Own("name"), Own("redirect_uris"), Own("expires_at")],
-    };
+    const TABLE: Table = table!("oauth_client" by ["id"] { Own(id), Own(name), Own(redirect_uris), Own(expires_at) });
 
     fn values(&self) -> Result<Vec<Value>> {
         let uris: Vec<&str> = self.redirect_uris.iter().map(RedirectUri::as_str).collect();
