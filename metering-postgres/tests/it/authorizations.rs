@@ -18,12 +18,11 @@ use metering_core::store::{
 use metering_core::{AccountId, ApiKey, Credits, NewAccount, PaymentStore, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Import, Record, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, fresh_schema};
+use metering_tests::postgres::{Cluster, fresh_schema, run_in};
 
 use crate::lost_commits::NOON;
 use crate::moved::records;
 use crate::upgrade::{books_of_version, charge_of, upgraded};
-use crate::versions::run_in;
 
 const LEASE: Duration = Duration::from_secs(60);
 const GAS: Address = Address::from_bytes([200; 20]);

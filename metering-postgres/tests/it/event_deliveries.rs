@@ -13,7 +13,7 @@ use metering_core::store::EventStore;
 use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::Section;
-use metering_tests::postgres::{Cluster, schema_of};
+use metering_tests::postgres::{Cluster, run_in};
 
 use crate::event_heads::WRONG;
 use crate::events::{atoms, post, reported, terms, webhook};
@@ -140,7 +140,7 @@ async fn a_claim_that_ran_out_is_taken_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unreadable_deliveries_do_not_stop_the_others() {
     let Some(scene) = Scene::new(1_000, 2).await else { return };
-    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)));
+    let run = |sql: &str| run_in(&scene.url, sql);
     let mut sent = Vec::new();
     for _ in 0..6 {
         let hook = webhook(&scene.other, &scene.id).await;
@@ -196,7 +196,7 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
     let mistake = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     mistake.set_operator_webhook(Some(terms()), NOON).await.unwrap();
     let target = moved_to(&url, source).await;
-    let in_target = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&url)));
+    let in_target = |sql: &str| run_in(&url, sql);
     assert_eq!(in_target(WRONG), "");
     assert_eq!(
         in_target("SELECT count(*) FROM delivery WHERE is_head"),

@@ -11,11 +11,10 @@ use metering_core::store::{OperatorStore, PriceStore, RefillStore};
 use metering_core::{Credits, Store};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::Section;
-use metering_tests::postgres::{Cluster, fresh_schema, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped, run_in};
 
 use crate::lost_commits::NOON;
 use crate::moved::{moved, records};
-use crate::versions::run_in;
 
 async fn log(store: &PostgresStore, outcome: AuditOutcome) -> AuditId {
     let entry = NewAuditEntry {

@@ -12,9 +12,9 @@ use metering_core::{
 };
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Section, TargetState};
-use metering_tests::postgres::fresh_schema;
+use metering_tests::postgres::{fresh_schema, run_in};
 
-use crate::versions::{current, migrate, run_in, version, version_seven, version_six, version_two};
+use crate::versions::{current, migrate, version, version_seven, version_six, version_two};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 

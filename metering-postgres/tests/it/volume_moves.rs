@@ -4,12 +4,11 @@ use metering_core::charging::Posting;
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Record, Section};
-use metering_tests::postgres::fresh_schema;
+use metering_tests::postgres::{fresh_schema, run_in};
 
 use crate::hold_scene::decided;
 use crate::lost_commits::NOON;
 use crate::moved::{moved, records};
-use crate::versions::run_in;
 use crate::volumes::{by_volume, tiers};
 
 /// Sorted by bytes; every collation of a language sorts them in another order.

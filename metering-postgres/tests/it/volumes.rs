@@ -8,12 +8,12 @@ use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeT
 use metering_core::clock::Month;
 use metering_core::{Charge, ClientSource, Credits, Receipt, Store, StoreError, UsageLine};
 use metering_postgres::PostgresStore;
+use metering_tests::postgres::run_in;
 use tokio::task::JoinSet;
 
 use crate::hold_scene::{GRANT, Scene, decided, hold};
 use crate::lost_commits::NOON;
 use crate::upgrade::{books_of_version, charge_of, upgraded};
-use crate::versions::run_in;
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
 pub(crate) fn tiers() -> Arc<VolumeTiers> {
