@@ -25,6 +25,7 @@ mod receipts;
 mod retention;
 mod secret;
 mod secret_files;
+mod section;
 mod signup;
 mod smtp;
 mod span;
