@@ -7,6 +7,7 @@ mod arrivals;
 mod attention;
 mod audit;
 mod credited;
+mod document;
 mod erasure;
 mod keys;
 mod members;

@@ -26,10 +26,12 @@ mod receipts;
 mod retention;
 mod secret;
 mod secret_files;
+mod section;
 mod signup;
 mod smtp;
 mod span;
 mod stripe;
+mod text;
 mod tls;
 mod upstream_headers;
 mod upstreams;
@@ -43,8 +45,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use metering_core::MeterConfig;
+use metering_core::service::BillingSettings;
 use metering_evm::ChainConfig;
-use serde::{Deserialize, Serialize};
+
+use section::section;
 
 pub use crate::{ConfigError, DatabaseUrl};
 use crate::{DEFAULT_DATA, FILE_IN_DATA};
@@ -87,232 +92,150 @@ pub use web::{HostName, HostNameError, WebOrigin, WebOriginError};
 pub use webhooks::{EventName, WebhooksConfig};
 pub use weight::{FactorSetting, MultiplierSetting, SettableFactor, WeightSetting};
 
-/// The effective configuration. Every key has a default, and an unknown key is an error.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
+section! {
+    /// The effective configuration. Every key has a default, and an unknown key is an error.
+    pub struct Config;
+
     /// The address to listen on.
-    pub listen: String,
+    listen: String = "127.0.0.1:8787".to_owned(),
     /// A separate address for operators: the console, `/admin` and `/metrics`. Without it, `/metrics` is on `listen`.
-    pub admin_listen: Option<String>,
+    admin_listen: Option<String>,
     /// How many threads serve connections, at most 1024; by default one for each core that the process may use.
-    pub workers: Option<NonZeroUsize>,
+    workers: Option<NonZeroUsize>,
     /// The surfaces that this process serves.
-    pub surfaces: List<Surface>,
+    surfaces: List<Surface> = Surface::DEFAULT.into_iter().collect(),
     /// The folder of the default database.
-    pub data: PathBuf,
+    data: PathBuf = PathBuf::from(DEFAULT_DATA),
     /// The database URL; by default `sqlite:DATA/metering.db`.
-    pub database: Option<DatabaseUrl>,
+    database: Option<DatabaseUrl>,
     /// A file with the database URL, for one with a password; `database` takes precedence.
-    pub database_file: Option<PathBuf>,
+    database_file: Option<PathBuf>,
     /// The service behind the gateway, for routes that name no other; by default the sample feed.
-    pub upstream: Option<String>,
+    upstream: Option<String>,
     /// The catalogue of metered routes, a JSON file; by default the built-in one.
-    pub catalogue: Option<PathBuf>,
+    catalogue: Option<PathBuf>,
     /// The URL under which clients reach this service; by default `http://`, or `https://` with a
     /// certificate, and the address it listens on.
-    pub public_url: Option<String>,
+    public_url: Option<String>,
     /// The URL of the browser pages, if their origin differs from that of `public_url`. The pages are then served only
     /// under that host name, and metered routes only under other host names.
-    pub pages_url: Option<String>,
+    pages_url: Option<String>,
     /// The plan chain that is listed first; by default the one with the lowest id.
-    pub primary_chain: Option<String>,
+    primary_chain: Option<String>,
     /// The operators' console.
-    pub console: ConsoleConfig,
+    console: ConsoleConfig,
     /// Logging, and the log of every posting.
-    pub log: LogConfig,
+    log: LogConfig,
     /// Traces; without it there are none.
-    pub otlp: Option<OtlpConfig>,
+    otlp: Option<OtlpConfig>,
     /// Timeouts and limits of HTTP connections.
-    pub http: HttpConfig,
+    http: HttpConfig,
     /// The certificate of `listen`; without it, `listen` serves plain HTTP.
-    pub tls: Option<TlsConfig>,
+    tls: Option<TlsConfig>,
     /// Rate limits for requests without a key and for accounts, and the number of keys per account.
-    pub limits: LimitsConfig,
+    limits: LimitsConfig,
     /// How requests are forwarded.
-    pub gateway: GatewayConfig,
+    gateway: GatewayConfig,
     /// Charging for proxies that ask before they forward a request.
-    pub authorize: AuthorizeConfig,
+    authorize: AuthorizeConfig,
     /// The MCP server: routes as tools for agents.
-    pub mcp: McpConfig,
+    mcp: McpConfig,
     /// Programs that get a key by their owner's consent.
-    pub oauth: OAuthConfig,
+    oauth: OAuthConfig,
     /// How charges are committed.
-    pub meter: MeterLimits,
+    meter: MeterLimits,
     /// Charging over HTTP for other services.
-    pub billing: BillingConfig,
+    billing: BillingConfig,
     /// Waiting for payments and watching chains.
-    pub payments: PaymentsConfig,
+    payments: PaymentsConfig,
     /// Signing up.
-    pub signup: SignupConfig,
+    signup: SignupConfig,
     /// The SMTP server that mail is sent through; without it no mail is sent.
-    pub smtp: Option<SmtpConfig>,
+    smtp: Option<SmtpConfig>,
     /// Webhooks: those of customers, and the operator's own.
-    pub webhooks: WebhooksConfig,
+    webhooks: WebhooksConfig,
     /// For how many days records of what people did are kept.
-    pub retention: RetentionConfig,
+    retention: RetentionConfig,
     /// Where usage is sent to be analysed.
-    pub usage: UsageConfig,
+    usage: UsageConfig,
     /// Payable 402s: what agents can pay with their requests, and how that is settled.
-    pub pay: PayConfig,
+    pay: PayConfig,
     /// Selling plans by card; without it no cards are accepted.
-    pub stripe: Option<StripeConfig>,
+    stripe: Option<StripeConfig>,
     /// Topping up existing accounts.
-    pub topup: TopupConfig,
+    topup: TopupConfig,
     /// Key recovery by wallet.
-    pub recovery: RecoveryConfig,
+    recovery: RecoveryConfig,
     /// The terms that users accept.
-    pub terms: TermsConfig,
+    terms: TermsConfig,
     /// Name, texts, mark and accent colour of the browser pages.
-    pub brand: BrandConfig,
+    brand: BrandConfig,
     /// The operator's own pages next to the guides.
-    pub docs: DocsConfig,
+    docs: DocsConfig,
     /// Who operates the service: the seller named on receipts.
-    pub operator: OperatorConfig,
+    operator: OperatorConfig,
     /// What receipts of payments say, and which requests get signed ones.
-    pub receipts: ReceiptsConfig,
+    receipts: ReceiptsConfig,
     /// The built-in sample feed.
-    pub sample: SampleConfig,
+    sample: SampleConfig,
     /// The chains that plans are paid on, by short name.
-    pub chains: BTreeMap<String, ChainConfig>,
+    chains: BTreeMap<String, ChainConfig>,
 }
 
-/// How charges are committed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct MeterLimits {
+section! {
+    /// How charges are committed.
+    pub struct MeterLimits;
+
     /// Maximum length of the charge queue; further charges are refused as `overloaded`.
-    pub queue: NonZeroUsize,
+    queue: NonZeroUsize = MeterConfig::default().queue,
     /// Maximum number of charges in one commit.
-    pub batch: NonZeroUsize,
+    batch: NonZeroUsize = MeterConfig::default().batch,
 }
 
-/// Charging over HTTP for other services.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BillingConfig {
+section! {
+    /// Charging over HTTP for other services.
+    pub struct BillingConfig;
+
     /// The secret those services send as `X-BDS-Internal-Billing-Secret`, at least 16 characters. Without it the
     /// endpoints do not exist.
-    pub internal_secret: Option<Secret>,
+    internal_secret: Option<Secret>,
     /// A file with that secret, instead of `internal_secret`.
-    pub internal_secret_file: Option<PathBuf>,
+    internal_secret_file: Option<PathBuf>,
     /// The secret that a checkout sends in the same header to report payments, at least 16 characters. Whoever has it can
     /// credit accounts. Without it `/internal/payments` does not exist.
-    pub payments_secret: Option<Secret>,
+    payments_secret: Option<Secret>,
     /// A file with that secret, instead of `payments_secret`.
-    pub payments_secret_file: Option<PathBuf>,
+    payments_secret_file: Option<PathBuf>,
     /// The weight of a request when neither the caller nor the catalogue gives one.
-    pub default_weight: WeightSetting,
+    default_weight: WeightSetting = WeightSetting::of(BillingSettings::default().default_weight),
     /// The largest weight that a caller may send; a larger one is cut to it. At most 1000.
-    pub max_weight: WeightSetting,
+    max_weight: WeightSetting = WeightSetting::of(BillingSettings::default().max_weight),
     /// The largest multiplier that a caller may send; a larger one is cut to it. At most 4096.
-    pub max_multiplier: MultiplierSetting,
+    max_multiplier: MultiplierSetting = MultiplierSetting::of(BillingSettings::default().max_multiplier),
     /// Maximum number of route templates per account that are not in the catalogue; usage of further ones is recorded
     /// as `(other)`.
-    pub templates_per_account: NonZeroUsize,
+    templates_per_account: NonZeroUsize =
+        NonZeroUsize::new(BillingSettings::default().templates_per_account).expect("not zero"),
 }
 
-/// The terms that users accept.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TermsConfig {
+section! {
+    /// The terms that users accept.
+    pub struct TermsConfig;
+
     /// Their URL; by default `/agents-tos/VERSION` of this service.
-    pub url: Option<String>,
+    url: Option<String>,
     /// Their version.
-    pub version: String,
+    version: String = "1".to_owned(),
     /// The file with their text, Markdown (`.md`) or plain; by default a short built-in text.
-    pub file: Option<PathBuf>,
+    file: Option<PathBuf>,
 }
 
-/// The built-in sample feed.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SampleConfig {
+section! {
+    /// The built-in sample feed.
+    pub struct SampleConfig;
+
     /// The time between two blocks.
-    pub block_time: Span,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            listen: "127.0.0.1:8787".to_owned(),
-            admin_listen: None,
-            workers: None,
-            surfaces: Surface::DEFAULT.into_iter().collect(),
-            data: PathBuf::from(DEFAULT_DATA),
-            database: None,
-            database_file: None,
-            upstream: None,
-            catalogue: None,
-            public_url: None,
-            pages_url: None,
-            primary_chain: None,
-            console: ConsoleConfig::default(),
-            log: LogConfig::default(),
-            otlp: None,
-            http: HttpConfig::default(),
-            tls: None,
-            limits: LimitsConfig::default(),
-            gateway: GatewayConfig::default(),
-            authorize: AuthorizeConfig::default(),
-            mcp: McpConfig::default(),
-            oauth: OAuthConfig::default(),
-            meter: MeterLimits::default(),
-            billing: BillingConfig::default(),
-            payments: PaymentsConfig::default(),
-            signup: SignupConfig::default(),
-            smtp: None,
-            webhooks: WebhooksConfig::default(),
-            retention: RetentionConfig::default(),
-            usage: UsageConfig::default(),
-            pay: PayConfig::default(),
-            stripe: None,
-            topup: TopupConfig::default(),
-            recovery: RecoveryConfig::default(),
-            terms: TermsConfig::default(),
-            brand: BrandConfig::default(),
-            docs: DocsConfig::default(),
-            operator: OperatorConfig::default(),
-            receipts: ReceiptsConfig::default(),
-            sample: SampleConfig::default(),
-            chains: BTreeMap::new(),
-        }
-    }
-}
-
-impl Default for MeterLimits {
-    fn default() -> Self {
-        let metering_core::MeterConfig { queue, batch } = metering_core::MeterConfig::default();
-        Self { queue, batch }
-    }
-}
-
-impl Default for BillingConfig {
-    fn default() -> Self {
-        let settings = metering_core::service::BillingSettings::default();
-        Self {
-            internal_secret: None,
-            internal_secret_file: None,
-            payments_secret: None,
-            payments_secret_file: None,
-            default_weight: WeightSetting::of(settings.default_weight),
-            max_weight: WeightSetting::of(settings.max_weight),
-            max_multiplier: MultiplierSetting::of(settings.max_multiplier),
-            templates_per_account: NonZeroUsize::new(settings.templates_per_account).expect("not zero"),
-        }
-    }
-}
-
-impl Default for TermsConfig {
-    fn default() -> Self {
-        Self { url: None, version: "1".to_owned(), file: None }
-    }
-}
-
-impl Default for SampleConfig {
-    fn default() -> Self {
-        Self { block_time: Span::seconds(12) }
-    }
+    block_time: Span = Span::seconds(12),
 }
 
 impl Config {

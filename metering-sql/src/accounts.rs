@@ -18,8 +18,8 @@ use crate::alert::alert_level;
 use crate::executor::Executor;
 use crate::fault::{Fault, Result, corrupt};
 use crate::owners::owner_facts;
+use crate::record::table;
 use crate::row::{Row, only};
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::transfer::AccountRecord;
 use crate::value::Value;
@@ -33,25 +33,10 @@ pub(crate) const COLUMNS: &str = "a.id, a.org_id, a.agent_name, a.email, a.email
 /// How many there are.
 const COLUMN_COUNT: usize = 20;
 /// The account's own row.
-pub(crate) const TABLE: Table = Table {
-    name: "account",
-    key: &["id"],
-    columns: &[
-        Own("id"),
-        Own("org_id"),
-        Own("agent_name"),
-        Own("email"),
-        Own("email_folded"),
-        Own("email_credits"),
-        Own("email_verified_at"),
-        Own("payer_address"),
-        Own("payer_chain_id"),
-        Own("created_at"),
-        Own("revoked_at"),
-        Own("refilled_on"),
-        Own("erased_at"),
-    ],
-};
+pub(crate) const TABLE: Table = table!("account" by ["id"] {
+    Own(id), Own(org_id), Own(agent_name), Own(email), Own(email_folded), Own(email_credits), Own(email_verified_at),
+    Own(payer_address), Own(payer_chain_id), Own(created_at), Own(revoked_at), Own(refilled_on), Own(erased_at)
+});
 
 pub(crate) const TABLES: &str = "account a JOIN meter m ON m.account = a.id";
 

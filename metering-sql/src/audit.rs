@@ -6,29 +6,17 @@ use metering_core::operators::{AuditEntry, AuditId, AuditOutcome, AuditQuery, Ne
 use crate::conditions::Conditions;
 use crate::executor::{Executor, WriteMode};
 use crate::fault::Result;
-use crate::record::{self, Record};
+use crate::record::{self, Record, table};
 use crate::row::{Reader, Row, only};
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::{ToValue, Value};
 use crate::values;
 
 /// An entry, without its outcome.
 impl Record for (AuditId, NewAuditEntry) {
-    const TABLE: Table = Table {
-        name: "audit_entry",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            Own("at"),
-            Own("actor"),
-            Own("action"),
-            Own("subject"),
-            Own("reason"),
-            Own("request"),
-            Own("before"),
-        ],
-    };
+    const TABLE: Table = table!("audit_entry" by ["id"] {
+        Own(id), Own(at), Own(actor), Own(action), Own(subject), Own(reason), Own(request), Own(before)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let (id, entry) = self;
@@ -47,23 +35,11 @@ fn entry_values(id: impl ToValue, entry: &NewAuditEntry) -> Vec<Value> {
     values![id, at, actor, action, subject, reason, request, before]
 }
 
-/// The outcome of the entry with this id.
-impl Record for (AuditId, AuditOutcome) {
-    const TABLE: Table = Table {
-        name: "audit_outcome",
-        key: &["entry"],
-        columns: &[Own("entry"), Own("at"), Own("result"), Own("detail"), Own("after")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let (id, AuditOutcome { at, result, detail, after }) = self;
-        Ok(values![id, at, result, detail, after])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (id, at, result) = (row.next()?, row.next()?, row.next()?);
-        Ok((id, AuditOutcome { at, result, detail: row.next()?, after: row.next()? }))
-    }
+// The outcome of the entry with this id.
+table! {
+    "audit_outcome" by ["entry"] of (AuditId, AuditOutcome) {
+        Own(entry), Own(at), Own(result), Own(detail), Own(after)
+    } as (entry, AuditOutcome { at, result, detail, after })
 }
 
 const ENTRY: Table = <(AuditId, NewAuditEntry)>::TABLE;

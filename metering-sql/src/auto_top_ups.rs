@@ -13,32 +13,17 @@ use metering_core::{Account, AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, find, insert, put, set as set_columns};
+use crate::record::{self, Record, find, insert, put, set as set_columns, table};
 use crate::row::{Reader, Row};
-use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::{accounts, reversals, values};
 
 impl Record for AutoTopUp {
-    const TABLE: Table = Table {
-        name: "auto_top_up",
-        key: &["account"],
-        columns: &[
-            AccountColumn("account"),
-            Own("customer"),
-            Own("method"),
-            Own("brand"),
-            Own("last4"),
-            Own("plan_id"),
-            Own("credits"),
-            Own("amount"),
-            Own("currency"),
-            Own("threshold"),
-            Own("monthly_limit"),
-            Own("stopped"),
-        ],
-    };
+    const TABLE: Table = table!("auto_top_up" by ["account"] {
+        Account(account), Own(customer), Own(method), Own(brand), Own(last4), Own(plan_id), Own(credits), Own(amount),
+        Own(currency), Own(threshold), Own(monthly_limit), Own(stopped)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let (card, rule) = (self.card.as_ref(), self.rule.as_ref());
@@ -73,42 +58,13 @@ impl Record for AutoTopUp {
     }
 }
 
-impl Record for TopUpCharge {
-    const TABLE: Table = Table {
-        name: "top_up_charge",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            AccountColumn("account"),
-            Own("customer"),
-            Own("method"),
-            Own("brand"),
-            Own("last4"),
-            Own("plan_id"),
-            Own("credits"),
-            Own("amount"),
-            Own("currency"),
-            Own("started_at"),
-            Own("state"),
-            Own("payment"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { id, account, card, plan_id, credits, amount, currency, started_at, state, payment } = self;
-        let SavedCard { customer, method, brand, last4 } = card;
-        let mut values = values![id, account, customer, method, brand, last4];
-        values.extend(values![plan_id, credits, amount, currency, started_at, state, payment]);
-        Ok(values)
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (id, account) = (row.next()?, row.next()?);
-        let (customer, method, brand, last4) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let card = SavedCard { customer, method, brand, last4 };
-        let (plan_id, credits, amount, currency) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (started_at, state, payment) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { id, account, card, plan_id, credits, amount, currency, started_at, state, payment })
+table! {
+    "top_up_charge" by ["id"] of TopUpCharge {
+        Own(id), Account(account), Own(customer), Own(method), Own(brand), Own(last4), Own(plan_id), Own(credits),
+        Own(amount), Own(currency), Own(started_at), Own(state), Own(payment)
+    } as Self {
+        id, account, card: SavedCard { customer, method, brand, last4 }, plan_id, credits, amount, currency, started_at,
+        state, payment
     }
 }
 

@@ -7,40 +7,13 @@ use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, find, insert, list, set};
-use crate::row::Reader;
-use crate::table::Column::{Account as AccountColumn, Own};
-use crate::table::Table;
-use crate::value::Value;
+use crate::record::{self, find, insert, list, set, table};
 use crate::{key_holders, keys, links, values};
 
-impl Record for BrowserSession {
-    const TABLE: Table = Table {
-        name: "browser_session",
-        key: &["token"],
-        columns: &[
-            Own("token"),
-            Own("id"),
-            AccountColumn("account"),
-            Own("secret"),
-            Own("device"),
-            Own("created_at"),
-            Own("used_at"),
-            Own("expires_at"),
-            Own("member"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { id, token, account, secret, device, created_at, used_at, expires_at, member } = self;
-        Ok(values![token, id, account, secret, device, created_at, used_at, expires_at, member])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (token, id, account, secret) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (device, created_at, used_at, expires_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let member = row.next()?;
-        Ok(Self { id, token, account, secret, device, created_at, used_at, expires_at, member })
+table! {
+    "browser_session" by ["token"] of BrowserSession {
+        Own(token), Own(id), Account(account), Own(secret), Own(device), Own(created_at), Own(used_at), Own(expires_at),
+        Own(member)
     }
 }
 

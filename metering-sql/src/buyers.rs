@@ -8,19 +8,16 @@ use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, delete, put};
+use crate::record::{self, Record, delete, put, table};
 use crate::row::Reader;
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::{accounts, ledger, values};
 
 impl Record for BuyerRecord {
-    const TABLE: Table = Table {
-        name: "buyer",
-        key: &["account", "since"],
-        columns: &[Account("account"), Own("since"), Own("until"), Own("name"), Own("address"), Own("tax_id")],
-    };
+    const TABLE: Table = table!("buyer" by ["account", "since"] {
+        Account(account), Own(since), Own(until), Own(name), Own(address), Own(tax_id)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { account, since, until, buyer } = self;

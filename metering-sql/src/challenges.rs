@@ -7,29 +7,13 @@ use metering_core::{Account, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, find, insert};
-use crate::row::Reader;
-use crate::table::Column::Own;
-use crate::table::Table;
-use crate::value::Value;
+use crate::record::{self, find, insert, table};
 use crate::{key_replacement, values};
 
-impl Record for Challenge {
-    const TABLE: Table = Table {
-        name: "challenge",
-        key: &["nonce"],
-        columns: &[Own("nonce"), Own("address"), Own("org_id"), Own("message"), Own("expires_at"), Own("failures")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { nonce, address, account, message, expires_at, failures } = self;
-        Ok(values![nonce, address, account, message, expires_at, failures])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (nonce, address, account) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { nonce, address, account, message: row.next()?, expires_at: row.next()?, failures: row.next()? })
-    }
+table! {
+    "challenge" by ["nonce"] of Challenge {
+        Own(nonce), Own(address), Own(org_id), Own(message), Own(expires_at), Own(failures)
+    } as Self { nonce, address, account: org_id, message, expires_at, failures }
 }
 
 /// Stores a challenge.

@@ -13,45 +13,16 @@ use metering_core::{Account, AccountId, Credits, Day, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{Record, find, insert};
-use crate::row::{Reader, Row, only};
+use crate::record::{find, insert, table};
+use crate::row::{Row, only};
 use crate::sum::{SUM, wide_sum};
-use crate::table::Column::{Account as AccountColumn, Own};
-use crate::table::Table;
-use crate::value::Value;
 use crate::{accounts, ledger, values};
 
-impl Record for ChildAccount {
-    const TABLE: Table = Table {
-        name: "child_account",
-        key: &["account"],
-        columns: &[AccountColumn("account"), AccountColumn("parent")],
-    };
+table! { "child_account" by ["account"] of ChildAccount { Account(account), Account(parent) } }
 
-    fn values(&self) -> Result<Vec<Value>> {
-        Ok(values![self.account, self.parent])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { account: row.next()?, parent: row.next()? })
-    }
-}
-
-impl Record for CreditMove {
-    const TABLE: Table = Table {
-        name: "credit_move",
-        key: &["parent", "request"],
-        columns: &[AccountColumn("parent"), Own("request"), AccountColumn("child"), Own("amount"), Own("at")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { parent, request, child, amount, at } = self;
-        Ok(values![parent, request, child, amount, at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (parent, request, child) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { parent, request, child, amount: row.next()?, at: row.next()? })
+table! {
+    "credit_move" by ["parent", "request"] of CreditMove {
+        Account(parent), Own(request), Account(child), Own(amount), Own(at)
     }
 }
 

@@ -11,32 +11,18 @@ use metering_core::{AccountId, Timestamp};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::lines::{self, Line, OPERATOR};
-use crate::record::Record;
+use crate::record::{Record, table};
 use crate::row::{Reader, Row, only};
-use crate::table::Column::{Own, Webhook as WebhookColumn};
 use crate::table::Table;
 use crate::transfer::DeliveryRecord;
 use crate::value::Value;
 use crate::{events, numbered, progress, values, webhooks};
 
 impl Record for DeliveryRecord {
-    const TABLE: Table = Table {
-        name: "delivery",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            WebhookColumn("webhook"),
-            Own("event"),
-            Own("state"),
-            Own("attempts"),
-            Own("since"),
-            Own("next_at"),
-            Own("last_at"),
-            Own("last_status"),
-            Own("last_error"),
-            Own("last_response"),
-        ],
-    };
+    const TABLE: Table = table!("delivery" by ["id"] {
+        Own(id), Webhook(webhook), Own(event), Own(state), Own(attempts), Own(since), Own(next_at), Own(last_at),
+        Own(last_status), Own(last_error), Own(last_response)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let mut values = values![self.id, self.webhook, self.event];

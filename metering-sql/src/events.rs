@@ -8,28 +8,15 @@ use metering_core::{AccountId, Timestamp};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::lines;
-use crate::record::{self, Record};
-use crate::row::{Reader, only};
-use crate::table::Column::{Own, Owner};
-use crate::table::Table;
+use crate::record::{self, table};
+use crate::row::only;
 use crate::transfer::DeliveryRecord;
 use crate::value::Value;
 use crate::values;
 
-impl Record for Event {
-    const TABLE: Table = Table {
-        name: "event",
-        key: &["number"],
-        columns: &[Own("number"), Owner("account"), Own("kind"), Own("data"), Own("created_at")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        Ok(values![self.number, self.account, self.kind, self.data, self.created_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (number, account, kind) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { number, account, kind, data: row.next()?, created_at: row.next()? })
+table! {
+    "event" by ["number"] of Event {
+        Own(number), Owner(account), Own(kind), Own(data), Own(created_at)
     }
 }
 

@@ -8,7 +8,7 @@ use metering_core::{AccountId, RateLimits, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{self, Record, put};
+use crate::record::{self, Record, put, table};
 use crate::row::{Reader, Row};
 use crate::table::Column::{Account, Own};
 use crate::table::Table;
@@ -88,21 +88,10 @@ pub(crate) const DELETE_METER: &str = "DELETE FROM key_meter WHERE account = ?1 
 type MeterRow = (AccountId, KeyNumber, KeyMeter);
 
 impl Record for MeterRow {
-    const TABLE: Table = Table {
-        name: "key_meter",
-        key: &["account", "key"],
-        columns: &[
-            Account("account"),
-            Own("key"),
-            Own("spent_since"),
-            Own("spent"),
-            Own("minute"),
-            Own("minute_count"),
-            Own("day"),
-            Own("day_count"),
-            Own("raised"),
-        ],
-    };
+    const TABLE: Table = table!("key_meter" by ["account", "key"] {
+        Account(account), Own(key), Own(spent_since), Own(spent), Own(minute), Own(minute_count), Own(day),
+        Own(day_count), Own(raised)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let (account, key, KeyMeter { spent: Spent { since, amount }, raised, minute, day }) = self;
@@ -120,30 +109,9 @@ impl Record for MeterRow {
     }
 }
 
-impl Record for SecretRecord {
-    const TABLE: Table = Table {
-        name: "key_secret",
-        key: &["hash"],
-        columns: &[
-            Own("hash"),
-            Account("account"),
-            Own("key"),
-            Own("created_at"),
-            Own("expires_at"),
-            Own("revoked_at"),
-            Own("hash_kind"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { hash, hash_kind, account, key, created_at, expires_at, revoked_at } = self;
-        Ok(values![hash, account, key, created_at, expires_at, revoked_at, hash_kind])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (hash, account, key, created_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (expires_at, revoked_at) = (row.next()?, row.next()?);
-        Ok(Self { hash, hash_kind: row.next()?, account, key, created_at, expires_at, revoked_at })
+table! {
+    "key_secret" by ["hash"] of SecretRecord {
+        Own(hash), Account(account), Own(key), Own(created_at), Own(expires_at), Own(revoked_at), Own(hash_kind)
     }
 }
 

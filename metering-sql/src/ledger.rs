@@ -9,30 +9,18 @@ use metering_core::{AccountId, Credits, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record};
+use crate::record::{self, Record, table};
 use crate::row::{Reader, Row, only};
 use crate::sum::{SUM, wide_sum};
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::values;
 
 impl Record for LedgerEntry {
-    const TABLE: Table = Table {
-        name: "ledger",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            Account("account"),
-            Own("kind"),
-            Own("amount"),
-            Own("description"),
-            Own("created_at"),
-            Own("tx_chain_id"),
-            Own("tx_hash"),
-            Own("plan_id"),
-        ],
-    };
+    const TABLE: Table = table!("ledger" by ["id"] {
+        Own(id), Account(account), Own(kind), Own(amount), Own(description), Own(created_at), Own(tx_chain_id),
+        Own(tx_hash), Own(plan_id)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { id, account, kind, amount, description, payment, created_at } = self;

@@ -10,27 +10,13 @@ use crate::accounts::{self, email_columns};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
-use crate::record::{self, Record, find};
-use crate::row::Reader;
-use crate::table::Column::{Account as AccountColumn, Own};
-use crate::table::Table;
-use crate::value::Value;
+use crate::record::{self, find, table};
 use crate::{key_replacement, values};
 
-/// An account has one link for each purpose: a new one takes the place of the older one.
-impl Record for EmailLink {
-    const TABLE: Table = Table {
-        name: "email_link",
-        key: &["account", "purpose"],
-        columns: &[Own("token"), Own("purpose"), AccountColumn("account"), Own("expires_at")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        Ok(values![self.token, self.purpose, self.account, self.expires_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { token: row.next()?, purpose: row.next()?, account: row.next()?, expires_at: row.next()? })
+// An account has one link for each purpose: a new one takes the place of the older one.
+table! {
+    "email_link" by ["account", "purpose"] of EmailLink {
+        Own(token), Own(purpose), Account(account), Own(expires_at)
     }
 }
 

@@ -12,19 +12,16 @@ use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, delete, find, insert, list, put, set};
+use crate::record::{Record, delete, find, insert, list, put, set, table};
 use crate::row::{Reader, Row, only};
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::{accounts, browser_sessions, events, keys, values};
 
 impl Record for Member {
-    const TABLE: Table = Table {
-        name: "account_member",
-        key: &["id"],
-        columns: &[Own("id"), Account("account"), Own("role"), Own("identity"), Own("identity_key"), Own("joined_at")],
-    };
+    const TABLE: Table = table!("account_member" by ["id"] {
+        Own(id), Account(account), Own(role), Own(identity), Own(identity_key), Own(joined_at)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { id, account, role, identity, joined_at } = self;
@@ -38,75 +35,21 @@ impl Record for Member {
     }
 }
 
-impl Record for Invitation {
-    const TABLE: Table = Table {
-        name: "invitation",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            Own("token"),
-            Account("account"),
-            Own("role"),
-            Own("email"),
-            Own("created_at"),
-            Own("expires_at"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { id, token, account, role, email, created_at, expires_at } = self;
-        Ok(values![id, token, account, role, email, created_at, expires_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (id, token, account, role) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (email, created_at, expires_at) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { id, token, account, role, email, created_at, expires_at })
+table! {
+    "invitation" by ["id"] of Invitation {
+        Own(id), Own(token), Account(account), Own(role), Own(email), Own(created_at), Own(expires_at)
     }
 }
 
-impl Record for SignInProof {
-    const TABLE: Table = Table {
-        name: "sign_in_proof",
-        key: &["token"],
-        columns: &[Own("token"), Own("identity"), Own("invitation"), Own("expires_at")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { token, identity, invitation, expires_at } = self;
-        Ok(values![token, identity, invitation, expires_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { token: row.next()?, identity: row.next()?, invitation: row.next()?, expires_at: row.next()? })
+table! {
+    "sign_in_proof" by ["token"] of SignInProof {
+        Own(token), Own(identity), Own(invitation), Own(expires_at)
     }
 }
 
-impl Record for AccountAction {
-    const TABLE: Table = Table {
-        name: "account_log",
-        key: &["account", "number"],
-        columns: &[
-            Account("account"),
-            Own("number"),
-            Own("at"),
-            Own("actor"),
-            Own("actor_name"),
-            Own("action"),
-            Own("subject"),
-            Own("status"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { account, number, at, actor, actor_name, action, subject, status } = self;
-        Ok(values![account, number, at, actor, actor_name, action, subject, status])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (account, number, at, actor) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (actor_name, action, subject, status) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        Ok(Self { account, number, at, actor, actor_name, action, subject, status })
+table! {
+    "account_log" by ["account", "number"] of AccountAction {
+        Account(account), Own(number), Own(at), Own(actor), Own(actor_name), Own(action), Own(subject), Own(status)
     }
 }
 

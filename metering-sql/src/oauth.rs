@@ -6,19 +6,14 @@ use metering_core::{AccountId, Timestamp};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, find, insert, put, set};
+use crate::record::{self, Record, find, insert, put, set, table};
 use crate::row::{Reader, only};
-use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::values;
 
 impl Record for OAuthClient {
-    const TABLE: Table = Table {
-        name: "oauth_client",
-        key: &["id"],
-        columns: &[Own("id"), Own("name"), Own("redirect_uris"), Own("expires_at")],
-    };
+    const TABLE: Table = table!("oauth_client" by ["id"] { Own(id), Own(name), Own(redirect_uris), Own(expires_at) });
 
     fn values(&self) -> Result<Vec<Value>> {
         let uris: Vec<&str> = self.redirect_uris.iter().map(RedirectUri::as_str).collect();
@@ -35,52 +30,10 @@ impl Record for OAuthClient {
     }
 }
 
-impl Record for Grant {
-    const TABLE: Table = Table {
-        name: "oauth_grant",
-        key: &["id"],
-        columns: &[
-            Own("id"),
-            AccountColumn("account"),
-            Own("parent"),
-            Own("client"),
-            Own("redirect_uri"),
-            Own("resource"),
-            Own("challenge"),
-            Own("terms"),
-            Own("token"),
-            Own("key"),
-            Own("secret"),
-            Own("expires_at"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { id, account, parent, client, redirect_uri, resource, .. } = self;
-        let Self { challenge, terms, token, key, secret, expires_at, .. } = self;
-        let mut values = values![id, account, parent, client, redirect_uri, resource];
-        values.extend(values![challenge, terms, token, key, secret, expires_at]);
-        Ok(values)
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (id, account, parent, client) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (redirect_uri, resource, challenge, terms) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (token, key, secret, expires_at) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        Ok(Self {
-            id,
-            account,
-            parent,
-            client,
-            redirect_uri,
-            resource,
-            challenge,
-            terms,
-            token,
-            key,
-            secret,
-            expires_at,
-        })
+table! {
+    "oauth_grant" by ["id"] of Grant {
+        Own(id), Account(account), Own(parent), Own(client), Own(redirect_uri), Own(resource), Own(challenge),
+        Own(terms), Own(token), Own(key), Own(secret), Own(expires_at)
     }
 }
 

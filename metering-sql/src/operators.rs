@@ -6,28 +6,12 @@ use metering_core::operators::{NewOperator, Operator, OperatorName, OperatorToke
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record, find, insert};
-use crate::row::Reader;
-use crate::table::Column::Own;
-use crate::table::Table;
-use crate::value::Value;
+use crate::record::{self, find, insert, table};
 use crate::values;
 
-impl Record for Operator {
-    const TABLE: Table = Table {
-        name: "operator",
-        key: &["name"],
-        columns: &[Own("name"), Own("role"), Own("token"), Own("created_at"), Own("revoked_at")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { name, role, token, created_at, revoked_at } = self;
-        Ok(values![name, role, token, created_at, revoked_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (name, role, token) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { name, role, token, created_at: row.next()?, revoked_at: row.next()? })
+table! {
+    "operator" by ["name"] of Operator {
+        Own(name), Own(role), Own(token), Own(created_at), Own(revoked_at)
     }
 }
 

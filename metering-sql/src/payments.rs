@@ -12,47 +12,21 @@ use metering_core::store::{Cursor, Page, PaymentCredit, PaymentCredited};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::offers::rows;
-use crate::record::{Record, find};
+use crate::record::{Record, find, table};
 use crate::row::Reader;
-use crate::table::Column::{Account as AccountColumn, Own};
 use crate::table::Table;
 use crate::transfer::WalletLink;
 use crate::value::Value;
 use crate::{accounts, numbered, quotes, receipts, values, wallets};
 
 impl Record for PaymentRecord {
-    const TABLE: Table = Table {
-        name: "payment",
-        key: &["chain_id", "tx_hash"],
-        columns: &[
-            Own("chain_id"),
-            Own("tx_hash"),
-            Own("payer"),
-            Own("recipient"),
-            Own("token"),
-            Own("amount"),
-            Own("block_number"),
-            Own("block_hash"),
-            Own("mined_at"),
-            AccountColumn("account"),
-            Own("used_as"),
-            Own("plan_id"),
-            Own("recorded_at"),
-            Own("plan_label"),
-            Own("bonus_credits"),
-            Own("token_symbol"),
-            Own("token_decimals"),
-            Own("reversed_at"),
-            Own("settlement"),
-            Own("value_currency"),
-            Own("value_amount"),
-            Own("value_rate"),
-            Own("value_source"),
-            Own("value_as_of"),
-            Own("processor"),
-            Own("processor_id"),
-        ],
-    };
+    const TABLE: Table = table!("payment" by ["chain_id", "tx_hash"] {
+        Own(chain_id), Own(tx_hash), Own(payer), Own(recipient), Own(token), Own(amount), Own(block_number),
+        Own(block_hash), Own(mined_at), Account(account), Own(used_as), Own(plan_id), Own(recorded_at), Own(plan_label),
+        Own(bonus_credits), Own(token_symbol), Own(token_decimals), Own(reversed_at), Own(settlement),
+        Own(value_currency), Own(value_amount), Own(value_rate), Own(value_source), Own(value_as_of), Own(processor),
+        Own(processor_id)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Payment { tx, payer, recipient, token, amount, block_number, block_hash, mined_at } = &self.payment;

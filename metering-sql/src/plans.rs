@@ -5,20 +5,17 @@ use metering_core::payments::{Plan, PlanKey};
 
 use crate::executor::Executor;
 use crate::fault::{Fault, Result};
-use crate::record::{Record, delete};
+use crate::record::{Record, delete, table};
 use crate::row::Reader;
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
 use crate::{record, values};
 
 /// `definition` is the whole plan, as JSON: nothing searches in it. The other columns are those that statements need.
 impl Record for Plan {
-    const TABLE: Table = Table {
-        name: "plan",
-        key: &["id", "chain_id"],
-        columns: &[Own("definition"), Own("active"), Own("id"), Own("chain_id"), Own("sort_order")],
-    };
+    const TABLE: Table = table!("plan" by ["id", "chain_id"] {
+        Own(definition), Own(active), Own(id), Own(chain_id), Own(sort_order)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let definition = serde_json::to_string(self).map_err(|error| StoreError::Unavailable(Box::new(error)))?;

@@ -9,39 +9,18 @@ use metering_core::store::QuoteOpened;
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
 use crate::owners::owner_facts;
-use crate::record::{Record, find, insert, list, set};
+use crate::record::{Record, find, insert, list, set, table};
 use crate::row::Reader;
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::values;
 
 impl Record for Quote {
-    const TABLE: Table = Table {
-        name: "quote",
-        key: &["nonce"],
-        columns: &[
-            Own("nonce"),
-            Own("agent_name"),
-            Own("email"),
-            Own("payer"),
-            Account("top_up"),
-            Own("chain_id"),
-            Own("token"),
-            Own("recipient"),
-            Own("amount"),
-            Own("plan_id"),
-            Own("credits"),
-            Own("bonus_credits"),
-            Own("created_at"),
-            Own("expires_at"),
-            Own("honoured_until"),
-            Account("account"),
-            Own("tx_chain_id"),
-            Own("tx_hash"),
-            Own("state"),
-        ],
-    };
+    const TABLE: Table = table!("quote" by ["nonce"] {
+        Own(nonce), Own(agent_name), Own(email), Own(payer), Account(top_up), Own(chain_id), Own(token), Own(recipient),
+        Own(amount), Own(plan_id), Own(credits), Own(bonus_credits), Own(created_at), Own(expires_at),
+        Own(honoured_until), Account(account), Own(tx_chain_id), Own(tx_hash), Own(state)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let PaymentTarget { chain_id, token, recipient } = self.target;

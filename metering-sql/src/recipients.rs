@@ -7,28 +7,12 @@ use metering_core::store::SourceId;
 
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{self, Record, put};
-use crate::row::Reader;
-use crate::table::Column::Own;
-use crate::table::Table;
-use crate::value::Value;
+use crate::record::{self, put, table};
 use crate::values;
 
-impl Record for RecipientRecord {
-    const TABLE: Table = Table {
-        name: "recipient",
-        key: &["chain_id", "recipient"],
-        columns: &[Own("chain_id"), Own("recipient"), Own("since"), Own("store"), Own("configured_at")],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { chain_id, recipient, since, store, configured_at, .. } = self;
-        Ok(values![chain_id, recipient, since, store, configured_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (chain_id, recipient, since) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { chain_id, recipient, since, store: row.next()?, configured_at: row.next()? })
+table! {
+    "recipient" by ["chain_id", "recipient"] of RecipientRecord {
+        Own(chain_id), Own(recipient), Own(since), Own(store), Own(configured_at)
     }
 }
 

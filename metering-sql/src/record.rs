@@ -40,6 +40,43 @@ pub trait Record: Sized + Send + Sync {
     }
 }
 
+/// A table: `table!("link" by ["token"] { Own(token), Account(account) })`.
+///
+/// With `of`, as in `table! { "link" by ["token"] of Link { Own(token), Account(account) } }`, it also implements [`Record`]
+/// for a type whose fields have the names of the columns. For another type, `as` says how it is made of the columns: an
+/// expression that is also its pattern, such as `as Self { of: Card { brand, last4 }, at }`.
+macro_rules! table {
+    ($name:literal by $key:tt { $($kind:ident($column:ident)),+ }) => {
+        $crate::table::Table {
+            name: $name,
+            key: &$key,
+            columns: &[$($crate::table::Column::$kind(stringify!($column))),+],
+        }
+    };
+    ($name:literal by $key:tt of $record:ty { $($kind:ident($column:ident)),+ }) => {
+        $crate::record::table! {
+            $name by $key of $record { $($kind($column)),+ } as Self { $($column),+ }
+        }
+    };
+    ($name:literal by $key:tt of $record:ty { $($kind:ident($column:ident)),+ } as $($made:tt)+) => {
+        impl $crate::record::Record for $record {
+            const TABLE: $crate::table::Table = $crate::record::table!($name by $key { $($kind($column)),+ });
+
+            fn values(&self) -> $crate::fault::Result<Vec<$crate::value::Value>> {
+                let $($made)+ = self;
+                Ok($crate::values![$($column),+])
+            }
+
+            fn read(row: &mut $crate::row::Reader<'_>) -> $crate::fault::Result<Self> {
+                $(let $column = row.next()?;)+
+                Ok($($made)+)
+            }
+        }
+    };
+}
+
+pub(crate) use table;
+
 /// The records of the rows that match. `rest` follows `FROM table`: `WHERE …`, `ORDER BY …`, `LIMIT …`.
 ///
 /// # Errors

@@ -8,9 +8,8 @@ use metering_core::store::Refilled;
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, delete, insert, set as set_columns};
+use crate::record::{Record, delete, insert, set as set_columns, table};
 use crate::row::{Reader, Row};
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
 use crate::{accounts, values};
@@ -19,8 +18,7 @@ use crate::{accounts, values};
 const ID: i64 = 1;
 
 impl Record for Refill {
-    const TABLE: Table =
-        Table { name: "refill", key: &["id"], columns: &[Own("id"), Own("credits"), Own("every"), Own("cap")] };
+    const TABLE: Table = table!("refill" by ["id"] { Own(id), Own(credits), Own(every), Own(cap) });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { credits, every, cap } = self;

@@ -6,28 +6,17 @@ use metering_core::payments::{ProcessorRef, ProcessorReversal};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{self, Record};
+use crate::record::{self, Record, table};
 use crate::row::Reader;
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
 use crate::values;
 
 impl Record for ProcessorReversal {
-    const TABLE: Table = Table {
-        name: "payment_reversal",
-        key: &["processor", "reversal_id"],
-        columns: &[
-            Own("processor"),
-            Own("reversal_id"),
-            Own("tx_hash"),
-            Own("amount"),
-            Own("reason"),
-            Own("reversed_at"),
-            Own("restored_at"),
-            Own("interruptions"),
-        ],
-    };
+    const TABLE: Table = table!("payment_reversal" by ["processor", "reversal_id"] {
+        Own(processor), Own(reversal_id), Own(tx_hash), Own(amount), Own(reason), Own(reversed_at), Own(restored_at),
+        Own(interruptions)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { reference, payment, amount, reason, reversed_at, restored_at, interruptions } = self;

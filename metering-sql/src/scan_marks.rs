@@ -2,25 +2,11 @@
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, find, put};
-use crate::row::Reader;
-use crate::table::Column::Own;
-use crate::table::Table;
+use crate::record::{find, put, table};
 use crate::transfer::ScanMark;
-use crate::value::Value;
 use crate::values;
 
-impl Record for ScanMark {
-    const TABLE: Table = Table { name: "scan_mark", key: &["chain_id"], columns: &[Own("chain_id"), Own("block")] };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        Ok(values![self.chain_id, self.block])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { chain_id: row.next()?, block: row.next()? })
-    }
-}
+table! { "scan_mark" by ["chain_id"] of ScanMark { Own(chain_id), Own(block) } }
 
 /// The last scanned block of a chain, if any.
 pub async fn of_chain(db: &mut dyn Executor, chain_id: u64) -> Result<Option<u64>> {

@@ -8,53 +8,17 @@ use metering_core::{NewAccount, Timestamp};
 use crate::executor::Executor;
 use crate::fault::Result;
 use crate::owners::owner_facts;
-use crate::record::{Record, delete, find, insert, set};
-use crate::row::Reader;
-use crate::table::Column::Own;
-use crate::table::Table;
+use crate::record::{Record, delete, find, insert, set, table};
 use crate::transfer::SolutionRecord;
-use crate::value::Value;
 use crate::{accounts, values};
 
-impl Record for SignupSession {
-    const TABLE: Table = Table {
-        name: "signup",
-        key: &["token"],
-        columns: &[
-            Own("token"),
-            Own("user_code"),
-            Own("email"),
-            Own("agent_name"),
-            Own("created_at"),
-            Own("expires_at"),
-            Own("approved_at"),
-        ],
-    };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        let Self { token, user_code, email, agent_name, created_at, expires_at, approved_at } = self;
-        Ok(values![token, user_code, email, agent_name, created_at, expires_at, approved_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        let (token, user_code, email, agent_name) = (row.next()?, row.next()?, row.next()?, row.next()?);
-        let (created_at, expires_at, approved_at) = (row.next()?, row.next()?, row.next()?);
-        Ok(Self { token, user_code, email, agent_name, created_at, expires_at, approved_at })
+table! {
+    "signup" by ["token"] of SignupSession {
+        Own(token), Own(user_code), Own(email), Own(agent_name), Own(created_at), Own(expires_at), Own(approved_at)
     }
 }
 
-impl Record for SolutionRecord {
-    const TABLE: Table =
-        Table { name: "used_solution", key: &["solution"], columns: &[Own("solution"), Own("expires_at")] };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        Ok(values![self.solution, self.expires_at])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { solution: row.next()?, expires_at: row.next()? })
-    }
-}
+table! { "used_solution" by ["solution"] of SolutionRecord { Own(solution), Own(expires_at) } }
 
 /// The session with this token.
 pub async fn by_token(db: &mut dyn Executor, token: &SessionHash) -> Result<Option<SignupSession>> {

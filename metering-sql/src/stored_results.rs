@@ -3,30 +3,18 @@
 use metering_core::charging::{Delivery, StoredResult};
 
 use crate::fault::Result;
-use crate::record::Record;
+use crate::record::{Record, table};
 use crate::row::Reader;
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::transfer::IdempotencyRecord;
 use crate::value::Value;
 use crate::values;
 
 impl Record for IdempotencyRecord {
-    const TABLE: Table = Table {
-        name: "request_id",
-        key: &["account", "request_id"],
-        columns: &[
-            Account("account"),
-            Own("request_id"),
-            Own("charged"),
-            Own("balance"),
-            Own("expires_at"),
-            Own("fingerprint"),
-            Own("tries"),
-            Own("open_until"),
-            Own("hold"),
-        ],
-    };
+    const TABLE: Table = table!("request_id" by ["account", "request_id"] {
+        Account(account), Own(request_id), Own(charged), Own(balance), Own(expires_at), Own(fingerprint), Own(tries),
+        Own(open_until), Own(hold)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { account, request, result: StoredResult { charged, balance, delivery, hold }, expires_at } = self;

@@ -28,11 +28,11 @@ pub use export::{count, page};
 pub use import::write;
 pub use position::{Part, Position};
 pub use record::{
-    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, LedgerRecord, Record, ScanMark,
+    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, LedgerRecord, ScanMark,
     SolutionRecord, VolumeRecord, WalletLink,
 };
 pub use rows::tables;
-pub use section::Section;
+pub use section::{Record, Section};
 pub use source::Source;
 pub use sums::Sums;
 pub use traits::{Export, Import, TargetState};

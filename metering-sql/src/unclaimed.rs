@@ -10,31 +10,17 @@ use metering_core::store::{Cursor, Page};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, list};
+use crate::record::{Record, list, table};
 use crate::row::{Reader, only};
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
 use crate::{payments, values};
 
 impl Record for UnclaimedPayment {
-    const TABLE: Table = Table {
-        name: "unclaimed_payment",
-        key: &["chain_id", "tx_hash", "token", "recipient", "block"],
-        columns: &[
-            Own("chain_id"),
-            Own("tx_hash"),
-            Own("token"),
-            Own("recipient"),
-            Own("block"),
-            Own("block_hash"),
-            Own("mined_at"),
-            Own("payer"),
-            Own("amount"),
-            Own("transfers"),
-            Own("seen_at"),
-        ],
-    };
+    const TABLE: Table = table!("unclaimed_payment" by ["chain_id", "tx_hash", "token", "recipient", "block"] {
+        Own(chain_id), Own(tx_hash), Own(token), Own(recipient), Own(block), Own(block_hash), Own(mined_at), Own(payer),
+        Own(amount), Own(transfers), Own(seen_at)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { arrival: Arrival { tx, target, block, payment }, seen_at } = self;

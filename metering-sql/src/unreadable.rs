@@ -6,27 +6,16 @@ use metering_core::payments::{ArrivalLocation, UnreadableArrival};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, delete, list};
+use crate::record::{Record, delete, list, table};
 use crate::row::Reader;
-use crate::table::Column::Own;
 use crate::table::Table;
 use crate::value::Value;
 use crate::{record, values};
 
 impl Record for UnreadableArrival {
-    const TABLE: Table = Table {
-        name: "unreadable_arrival",
-        key: &["chain_id", "block", "tx_hash"],
-        columns: &[
-            Own("chain_id"),
-            Own("block"),
-            Own("tx_hash"),
-            Own("reason"),
-            Own("attempts"),
-            Own("found_at"),
-            Own("next_attempt_at"),
-        ],
-    };
+    const TABLE: Table = table!("unreadable_arrival" by ["chain_id", "block", "tx_hash"] {
+        Own(chain_id), Own(block), Own(tx_hash), Own(reason), Own(attempts), Own(found_at), Own(next_attempt_at)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { location, reason, attempts, found_at, next_attempt_at } = self;

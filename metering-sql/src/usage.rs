@@ -7,17 +7,15 @@ use metering_core::usage::{DailyTotal, DayRange};
 
 use crate::executor::{Executor, UsagePart};
 use crate::fault::Result;
+use crate::record::table;
 use crate::row::Row;
 use crate::sum::{SUM, wide_sum};
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::values;
 
-const TABLE: Table = Table {
-    name: "usage_daily",
-    key: &["account", "day", "line", "key"],
-    columns: &[Account("account"), Own("day"), Own("line"), Own("key"), Own("calls"), Own("amount")],
-};
+const TABLE: Table = table!("usage_daily" by ["account", "day", "line", "key"] {
+    Account(account), Own(day), Own(line), Own(key), Own(calls), Own(amount)
+});
 
 /// The query for the daily totals of the account `?1`.
 pub const OF_ACCOUNT: &str = "SELECT day, line, key, calls, amount FROM usage_daily WHERE account = ?1 AND {of_days}";

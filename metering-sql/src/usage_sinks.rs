@@ -12,9 +12,8 @@ use metering_core::{AccountId, ClientSource, Day, Timestamp, UsageLine};
 use crate::daily_totals::{self, DailyKey};
 use crate::executor::Executor;
 use crate::fault::{Result, corrupt};
-use crate::record::{Record, find, list, put};
+use crate::record::{Record, find, list, put, table};
 use crate::row::Reader;
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::value::Value;
 use crate::{key_status, progress, values};
@@ -23,21 +22,10 @@ use crate::{key_status, progress, values};
 type TotalKey = (AccountId, Day, UsageLine, KeyNumber);
 
 impl Record for UsageSink {
-    const TABLE: Table = Table {
-        name: "usage_sink",
-        key: &["name"],
-        columns: &[
-            Own("name"),
-            Own("state"),
-            Own("attempts"),
-            Own("since"),
-            Own("next_at"),
-            Own("last_at"),
-            Own("last_status"),
-            Own("last_error"),
-            Own("last_response"),
-        ],
-    };
+    const TABLE: Table = table!("usage_sink" by ["name"] {
+        Own(name), Own(state), Own(attempts), Own(since), Own(next_at), Own(last_at), Own(last_status), Own(last_error),
+        Own(last_response)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         Ok([values![self.name], progress::values(&self.progress)].concat())
@@ -49,27 +37,11 @@ impl Record for UsageSink {
 }
 
 impl Record for SentUsage {
-    const TABLE: Table = Table {
-        name: "usage_sent",
-        key: &["sink", "day", "account", "route_template", "http_method", "source", "key"],
-        columns: &[
-            Own("sink"),
-            Account("account"),
-            Own("day"),
-            Own("route_template"),
-            Own("http_method"),
-            Own("source"),
-            Own("key"),
-            Own("key_id"),
-            Own("sequence"),
-            Own("calls"),
-            Own("amount"),
-            Own("staged_calls"),
-            Own("staged_amount"),
-            Own("staged_at"),
-            Own("expires_at"),
-        ],
-    };
+    const TABLE: Table = table!("usage_sent" by ["sink", "day", "account", "route_template", "http_method", "source", "key"] {
+        Own(sink), Account(account), Own(day), Own(route_template), Own(http_method), Own(source), Own(key),
+        Own(key_id), Own(sequence), Own(calls), Own(amount), Own(staged_calls), Own(staged_amount), Own(staged_at),
+        Own(expires_at)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let UsageLine { route_template, http_method, source } = &self.line;

@@ -5,27 +5,17 @@ use metering_core::charging::{CountedRoute, Volume};
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::{Record, list};
+use crate::record::{Record, list, table};
 use crate::row::Reader;
-use crate::table::Column::{Account, Own};
 use crate::table::Table;
 use crate::transfer::VolumeRecord;
 use crate::value::Value;
 use crate::values;
 
 impl Record for VolumeRecord {
-    const TABLE: Table = Table {
-        name: "route_volume",
-        key: &["account", "route_template", "http_method"],
-        columns: &[
-            Account("account"),
-            Own("route_template"),
-            Own("http_method"),
-            Own("month"),
-            Own("requests"),
-            Own("returned"),
-        ],
-    };
+    const TABLE: Table = table!("route_volume" by ["account", "route_template", "http_method"] {
+        Account(account), Own(route_template), Own(http_method), Own(month), Own(requests), Own(returned)
+    });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { account, route: CountedRoute { route_template, http_method }, volume } = self;

@@ -5,27 +5,12 @@ use metering_core::chains::Address;
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::record::Record;
-use crate::row::Reader;
-use crate::table::Column::{Account, Own};
-use crate::table::Table;
+use crate::record::{Record, table};
 use crate::transfer::WalletLink;
-use crate::value::Value;
 use crate::values;
 
-/// The numbers of the rows are the order of linking.
-impl Record for WalletLink {
-    const TABLE: Table =
-        Table { name: "wallet_link", key: &["wallet", "account"], columns: &[Own("wallet"), Account("account")] };
-
-    fn values(&self) -> Result<Vec<Value>> {
-        Ok(values![self.wallet, self.account])
-    }
-
-    fn read(row: &mut Reader<'_>) -> Result<Self> {
-        Ok(Self { wallet: row.next()?, account: row.next()? })
-    }
-}
+// The numbers of the rows are the order of linking.
+table! { "wallet_link" by ["wallet", "account"] of WalletLink { Own(wallet), Account(account) } }
 
 /// Links a wallet to an account. An existing link keeps its position in the order.
 pub async fn link(db: &mut dyn Executor, link: &WalletLink) -> Result<()> {

@@ -64,6 +64,15 @@ pub fn schema_of(url: &str) -> &str {
     url.rsplit_once("%3D").expect("the URL names a schema").1
 }
 
+/// Runs SQL in the schema of a URL from the shared cluster, and returns what it printed.
+///
+/// # Panics
+/// Same as [`schema_of`] and [`Cluster::run`].
+#[track_caller]
+pub fn run_in(url: &str, sql: &str) -> String {
+    Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(url)))
+}
+
 impl Cluster {
     /// Starts one, with further settings (`-c name=value`), and returns once it responds.
     ///

@@ -7,101 +7,78 @@ use metering_core::wire::{EmailVerification, IssuedKey, NoteDocument};
 use serde::{Deserialize, Serialize};
 
 use crate::call::Body;
+use crate::wire::document::document;
 
-/// An account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct AccountDocument {
+document! {
+    /// An account.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct AccountDocument from account: &Account;
+
     /// The account's id.
-    pub org_id: String,
+    org_id: String = account.id.to_string(),
     /// The name that its owner gave it.
-    pub agent_name: String,
+    agent_name: String = account.agent_name.to_string(),
     /// Its owner's email address, if any.
-    pub email: Option<String>,
+    email: Option<String> = account.email.as_ref().map(ToString::to_string),
     /// `unchecked`, `pending` or `verified`; null without an address.
-    pub email_status: Option<String>,
+    email_status: Option<String> = EmailVerification::of(account).map(|verification| verification.status.to_owned()),
     /// When the address was verified, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub email_verified_at: Option<String>,
+    email_verified_at: Option<String> = match account.email_status {
+        EmailStatus::Verified { at } => Some(at.to_string()),
+        EmailStatus::Unchecked | EmailStatus::Pending { .. } => None,
+    },
     /// The free credits that wait for the verification.
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
-    pub email_free_credits: Option<Credits>,
+    email_free_credits: Option<Credits> = match account.email_status {
+        EmailStatus::Pending { free_credits } => Some(free_credits),
+        EmailStatus::Unchecked | EmailStatus::Verified { .. } => None,
+    },
     /// The wallet that paid for it, if any.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
-    pub payer_address: Option<Address>,
+    payer_address: Option<Address> = account.payer.map(|payer| payer.address),
     /// `active` or `revoked`.
-    pub status: String,
+    status: String = if account.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
     /// Credits left.
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credit_balance: Credits,
+    credit_balance: Credits = account.totals.balance,
     /// Credits held for requests in flight, whose cost is not known yet. They are not part of the balance.
     #[serde(default, deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credits_held: Credits,
+    credits_held: Credits = account.totals.held,
     /// Credits bought in total.
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub total_credits_purchased: Credits,
+    total_credits_purchased: Credits = account.totals.purchased,
     /// Credits granted in total.
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub total_credits_granted: Credits,
+    total_credits_granted: Credits = account.totals.granted,
     /// Credits used in total, minus refunds.
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub total_credits_used: Credits,
+    total_credits_used: Credits = account.totals.used,
     /// Rate limits on accepted requests; 0 means no limit.
-    pub rate_limits: RateLimits,
+    rate_limits: RateLimits = account.limits,
     /// The limit on the tokens that its requests use per calendar minute; 0 means no limit.
     #[serde(default)]
-    pub tokens_per_minute: u32,
+    tokens_per_minute: u32 = account.tokens_per_minute,
     /// When it was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub created_at: String,
+    created_at: String = account.created_at.to_string(),
     /// When it was revoked, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub revoked_at: Option<String>,
+    revoked_at: Option<String> = account.revoked_at.map(|at| at.to_string()),
     /// When what was stored of its owner was erased, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub erased_at: Option<String>,
+    erased_at: Option<String> = account.erased_at.map(|at| at.to_string()),
     /// What operators noted on it, newest first, at most 100: in the responses to `GET /admin/accounts/{id}` and to a new note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<NoteDocument>,
-}
-
-impl From<&Account> for AccountDocument {
-    fn from(account: &Account) -> Self {
-        Self {
-            org_id: account.id.to_string(),
-            agent_name: account.agent_name.to_string(),
-            email: account.email.as_ref().map(ToString::to_string),
-            email_status: EmailVerification::of(account).map(|verification| verification.status.to_owned()),
-            email_verified_at: match account.email_status {
-                EmailStatus::Verified { at } => Some(at.to_string()),
-                EmailStatus::Unchecked | EmailStatus::Pending { .. } => None,
-            },
-            email_free_credits: match account.email_status {
-                EmailStatus::Pending { free_credits } => Some(free_credits),
-                EmailStatus::Unchecked | EmailStatus::Verified { .. } => None,
-            },
-            payer_address: account.payer.map(|payer| payer.address),
-            status: if account.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
-            credit_balance: account.totals.balance,
-            credits_held: account.totals.held,
-            total_credits_purchased: account.totals.purchased,
-            total_credits_granted: account.totals.granted,
-            total_credits_used: account.totals.used,
-            rate_limits: account.limits,
-            tokens_per_minute: account.tokens_per_minute,
-            created_at: account.created_at.to_string(),
-            revoked_at: account.revoked_at.map(|at| at.to_string()),
-            erased_at: account.erased_at.map(|at| at.to_string()),
-            notes: Vec::new(),
-        }
-    }
+    notes: Vec<NoteDocument> = Vec::new(),
 }
 
 /// A page of accounts, in the order of creation.

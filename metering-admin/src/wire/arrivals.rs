@@ -6,6 +6,7 @@ use metering_core::payments::{ArrivalLocation, PaymentTarget, Plan, Quote};
 use serde::{Deserialize, Serialize};
 
 use crate::payments::{FoundPayment, ReadableChain, Scan, Token, Unread};
+use crate::wire::document::document;
 
 /// The payments that arrived on the chains, compared with the store's records.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -62,14 +63,16 @@ pub struct ArrivalDocument {
     pub note: String,
 }
 
-/// An open quote, without its nonce or the nonce's hash.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct QuotedDocument {
+document! {
+    /// An open quote, without its nonce or the nonce's hash.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct QuotedDocument from quote: &Quote;
+
     /// The account's future name; of a top-up quote, the account's name.
-    pub agent_name: String,
+    agent_name: String = quote.agent_name.to_string(),
     /// The plan's id.
-    pub plan_id: String,
+    plan_id: String = quote.plan_id.clone(),
 }
 
 /// An arrival that could not be read.
@@ -176,12 +179,6 @@ impl ArrivalDocument {
             quote: status.quote().map(QuotedDocument::from),
             note: status.to_string(),
         }
-    }
-}
-
-impl From<&Quote> for QuotedDocument {
-    fn from(quote: &Quote) -> Self {
-        Self { agent_name: quote.agent_name.to_string(), plan_id: quote.plan_id.clone() }
     }
 }
 

@@ -4,6 +4,8 @@ use metering_core::operators::{AuditEntry, AuditOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::wire::document::document;
+
 /// A page of the audit log, newest first.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -14,79 +16,56 @@ pub struct AuditDocument {
     pub next: Option<i64>,
 }
 
-/// An action.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct AuditEntryDocument {
+document! {
+    /// An action.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct AuditEntryDocument from found: AuditEntry;
+
     /// The entry's number; numbers increase with time.
-    pub id: i64,
+    id: i64 = found.id.0,
     /// When, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub at: String,
+    at: String = found.entry.at.to_string(),
     /// Who: `operator:NAME`, `oidc:MAIL (SUB at ISSUER)`, `command_line:USER`, or `processor:NAME`.
-    pub actor: String,
+    actor: String = found.entry.actor.to_string(),
     /// The kind of action, such as `account.grant`.
-    pub action: String,
+    action: String = found.entry.action,
     /// The target: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
-    pub subject: String,
+    subject: String = found.entry.subject,
     /// Why; empty if the command line gave no reason.
-    pub reason: String,
+    reason: String = found.entry.reason,
     /// The parameters of the action: amounts, notes, limits. Never a secret.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    pub request: Option<Box<RawValue>>,
+    request: Option<Box<RawValue>> = raw(Some(found.entry.request)),
     /// What the subject was before; null if it did not exist.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    pub before: Option<Box<RawValue>>,
+    before: Option<Box<RawValue>> = raw(found.entry.before),
     /// How it ended; null if an earlier version wrote the entry, and stopped before it wrote the outcome. It is then
     /// unknown whether the action was taken.
-    pub outcome: Option<AuditOutcomeDocument>,
+    outcome: Option<AuditOutcomeDocument> = found.outcome.map(AuditOutcomeDocument::from),
 }
 
-/// How an action ended.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct AuditOutcomeDocument {
+document! {
+    /// How an action ended.
+    #[derive(Debug, Clone, Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct AuditOutcomeDocument from outcome: AuditOutcome;
+
     /// When, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub at: String,
+    at: String = outcome.at.to_string(),
     /// `done`, `refused` (nothing changed), or `unknown` in entries of earlier versions (the store failed during the
     /// commit).
-    pub result: String,
+    result: String = outcome.result.as_str().to_owned(),
     /// Why it was refused; empty if it was taken.
-    pub detail: String,
+    detail: String = outcome.detail,
     /// What the subject was afterwards, if the action was taken.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
-    pub after: Option<Box<RawValue>>,
+    after: Option<Box<RawValue>> = raw(outcome.after),
 }
 
 /// Text that is not JSON cannot be stored by this program; it is shown as absent.
 fn raw(json: Option<String>) -> Option<Box<RawValue>> {
     json.and_then(|json| RawValue::from_string(json).ok())
-}
-
-impl From<AuditEntry> for AuditEntryDocument {
-    fn from(AuditEntry { id, entry, outcome }: AuditEntry) -> Self {
-        Self {
-            id: id.0,
-            at: entry.at.to_string(),
-            actor: entry.actor.to_string(),
-            action: entry.action,
-            subject: entry.subject,
-            reason: entry.reason,
-            request: raw(Some(entry.request)),
-            before: raw(entry.before),
-            outcome: outcome.map(AuditOutcomeDocument::from),
-        }
-    }
-}
-
-impl From<AuditOutcome> for AuditOutcomeDocument {
-    fn from(outcome: AuditOutcome) -> Self {
-        Self {
-            at: outcome.at.to_string(),
-            result: outcome.result.as_str().to_owned(),
-            detail: outcome.detail,
-            after: raw(outcome.after),
-        }
-    }
 }

@@ -4,6 +4,8 @@ use metering_core::operators::{Operator, OperatorToken};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use crate::wire::document::document;
+
 /// The body of an action that needs nothing but a reason.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -13,34 +15,24 @@ pub struct ReasonRequest {
     pub reason: String,
 }
 
-/// An operator.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct OperatorDocument {
+document! {
+    /// An operator.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct OperatorDocument from operator: &Operator;
+
     /// The name. Names are never reused.
-    pub name: String,
+    name: String = operator.name.to_string(),
     /// `viewer` (reads everything) or `manager` (takes every action too).
-    pub role: String,
+    role: String = operator.role.as_str().to_owned(),
     /// `active` or `revoked`.
-    pub status: String,
+    status: String = if operator.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
     /// When the operator was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub created_at: String,
+    created_at: String = operator.created_at.to_string(),
     /// Since when the token is refused, if it is, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub revoked_at: Option<String>,
-}
-
-impl From<&Operator> for OperatorDocument {
-    fn from(operator: &Operator) -> Self {
-        Self {
-            name: operator.name.to_string(),
-            role: operator.role.as_str().to_owned(),
-            status: if operator.revoked_at.is_some() { "revoked" } else { "active" }.to_owned(),
-            created_at: operator.created_at.to_string(),
-            revoked_at: operator.revoked_at.map(|at| at.to_string()),
-        }
-    }
+    revoked_at: Option<String> = operator.revoked_at.map(|at| at.to_string()),
 }
 
 /// All operators.

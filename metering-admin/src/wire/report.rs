@@ -7,6 +7,8 @@ use metering_core::usage::DayRange;
 use metering_core::wire::EndpointEntry;
 use serde::Serialize;
 
+use crate::wire::document::document;
+
 /// The business of a range of days, read at one moment.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -39,104 +41,114 @@ pub struct ReportDocument {
     pub unreported: Option<UnreportedDocument>,
 }
 
-/// One UTC day.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct DayRow {
+document! {
+    /// One UTC day.
+    #[derive(Debug, Clone, Serialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct DayRow from day: DaySales;
+
     /// `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
-    pub day: String,
+    day: String = day.day.to_string(),
     /// Accounts created.
-    pub new_accounts: u64,
+    new_accounts: u64 = day.new_accounts,
     /// Credits sold, minus reversed payments.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credits_sold: Credits,
+    credits_sold: Credits = day.sold,
     /// Credits granted, corrections included; may be negative.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credits_granted: Credits,
+    credits_granted: Credits = day.granted,
     /// Accepted requests.
-    pub usage_events: u64,
+    usage_events: u64 = day.usage_events,
     /// Credits used, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credits_used: Credits,
+    credits_used: Credits = day.used,
 }
 
-/// The sales of a plan in one token.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct SalesRow {
+document! {
+    /// The sales of a plan in one token.
+    #[derive(Debug, Clone, Serialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct SalesRow from sales: PlanSales;
+
     /// The chain's id (EIP-155).
-    pub chain_id: u64,
+    chain_id: u64 = sales.chain_id,
     /// The plan; null for payments that were assigned without one.
-    pub plan_id: Option<String>,
+    plan_id: Option<String> = sales.plan_id,
     /// The token's contract; the zero address for the native coin.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub token_contract: Address,
+    token_contract: Address = sales.token,
     /// The token's symbol, if known.
-    pub token_symbol: Option<String>,
+    token_symbol: Option<String> = sales.unit.as_ref().map(|(symbol, _)| symbol.clone()),
     /// How many payments, without reversed ones.
-    pub payments: u64,
+    payments: u64 = sales.payments,
     /// Their sum in the token's smallest unit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub amount_atomic: TokenUnits,
+    amount_atomic: TokenUnits = sales.amount,
     /// Their sum in tokens; null if the token's decimals are not known.
-    pub amount_human: Option<String>,
+    amount_human: Option<String> = sales.unit.map(|(_, decimals)| sales.amount.to_human(decimals)),
     /// The credits that they bought, bonus included.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credits: Credits,
+    credits: Credits = sales.credits,
 }
 
-/// What was paid on a day in one token.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct RevenueRow {
+document! {
+    /// What was paid on a day in one token.
+    #[derive(Debug, Clone, Serialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct RevenueRow from revenue: DayRevenue;
+
     /// The UTC day, `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
-    pub day: String,
+    day: String = revenue.day.to_string(),
     /// The chain's id (EIP-155).
-    pub chain_id: u64,
+    chain_id: u64 = revenue.chain_id,
     /// The token's contract; the zero address for the native coin.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub token_contract: Address,
+    token_contract: Address = revenue.token,
     /// The token's symbol, if known.
-    pub token_symbol: Option<String>,
+    token_symbol: Option<String> = revenue.unit.as_ref().map(|(symbol, _)| symbol.clone()),
     /// How many payments, without reversed ones.
-    pub payments: u64,
+    payments: u64 = revenue.payments,
     /// Their sum in the token's smallest unit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub amount_atomic: TokenUnits,
+    amount_atomic: TokenUnits = revenue.amount,
     /// Their sum in tokens; null if the token's decimals are not known.
-    pub amount_human: Option<String>,
+    amount_human: Option<String> = revenue.unit.map(|(_, decimals)| revenue.amount.to_human(decimals)),
 }
 
-/// What payments of a day were worth in a currency.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct ValueRow {
+document! {
+    /// What payments of a day were worth in a currency.
+    #[derive(Debug, Clone, Serialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct ValueRow from value: &DayValue;
+
     /// The UTC day, `YYYY-MM-DD`.
     #[cfg_attr(feature = "openapi", schema(format = Date))]
-    pub day: String,
+    day: String = value.day.to_string(),
     /// The currency's code (ISO 4217).
-    pub currency: String,
+    currency: String = value.currency.to_string(),
     /// How many payments, without reversed ones.
-    pub payments: u64,
+    payments: u64 = value.payments,
     /// The sum of their values, an exact decimal.
-    pub amount: String,
+    amount: String = value.amount.to_string(),
 }
 
-/// An account's usage.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct AccountRow {
+document! {
+    /// An account's usage.
+    #[derive(Debug, Clone, Serialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct AccountRow from total: AccountTotal;
+
     /// The account's id.
-    pub org_id: String,
+    org_id: String = total.account.to_string(),
     /// Its name.
-    pub agent_name: String,
+    agent_name: String = total.agent_name.to_string(),
     /// Accepted requests.
-    pub usage_events: u64,
+    usage_events: u64 = total.usage_events,
     /// Credits used, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
-    pub credits_used: Credits,
+    credits_used: Credits = total.used,
 }
 
 /// Charges refused, by kind.
@@ -200,72 +212,6 @@ impl ReportDocument {
             top_accounts: report.top_accounts.into_iter().map(AccountRow::from).collect(),
             refusals: None,
             unreported: None,
-        }
-    }
-}
-
-impl From<DaySales> for DayRow {
-    fn from(day: DaySales) -> Self {
-        Self {
-            day: day.day.to_string(),
-            new_accounts: day.new_accounts,
-            credits_sold: day.sold,
-            credits_granted: day.granted,
-            usage_events: day.usage_events,
-            credits_used: day.used,
-        }
-    }
-}
-
-impl From<PlanSales> for SalesRow {
-    fn from(sales: PlanSales) -> Self {
-        let (symbol, decimals) = sales.unit.unzip();
-        Self {
-            chain_id: sales.chain_id,
-            plan_id: sales.plan_id,
-            token_contract: sales.token,
-            token_symbol: symbol,
-            payments: sales.payments,
-            amount_atomic: sales.amount,
-            amount_human: decimals.map(|decimals| sales.amount.to_human(decimals)),
-            credits: sales.credits,
-        }
-    }
-}
-
-impl From<DayRevenue> for RevenueRow {
-    fn from(revenue: DayRevenue) -> Self {
-        let (symbol, decimals) = revenue.unit.unzip();
-        Self {
-            day: revenue.day.to_string(),
-            chain_id: revenue.chain_id,
-            token_contract: revenue.token,
-            token_symbol: symbol,
-            payments: revenue.payments,
-            amount_atomic: revenue.amount,
-            amount_human: decimals.map(|decimals| revenue.amount.to_human(decimals)),
-        }
-    }
-}
-
-impl From<&DayValue> for ValueRow {
-    fn from(value: &DayValue) -> Self {
-        Self {
-            day: value.day.to_string(),
-            currency: value.currency.to_string(),
-            payments: value.payments,
-            amount: value.amount.to_string(),
-        }
-    }
-}
-
-impl From<AccountTotal> for AccountRow {
-    fn from(total: AccountTotal) -> Self {
-        Self {
-            org_id: total.account.to_string(),
-            agent_name: total.agent_name.to_string(),
-            usage_events: total.usage_events,
-            credits_used: total.used,
         }
     }
 }

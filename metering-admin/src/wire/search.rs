@@ -4,6 +4,7 @@ use metering_core::access::Key;
 use metering_core::money::{Credits, printed_if_any};
 use serde::{Deserialize, Serialize};
 
+use crate::wire::document::document;
 use crate::wire::{AccountDocument, AccountRequestDocument, PaymentRecordDocument};
 
 /// What a search found: at most 20 of each kind.
@@ -29,22 +30,24 @@ pub struct SearchDocument {
     pub next: Option<String>,
 }
 
-/// A key that was found by its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct FoundKeyDocument {
+document! {
+    /// A key that was found by its id.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+    #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+    pub struct FoundKeyDocument from key: &Key;
+
     /// The account that it belongs to.
-    pub org_id: String,
+    org_id: String = key.account.to_string(),
     /// The key's public id.
-    pub key_id: String,
+    key_id: String = key.id.to_string(),
     /// Its name.
-    pub name: String,
+    name: String = key.terms.name.to_string(),
     /// When it was created, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub created_at: String,
+    created_at: String = key.created_at.to_string(),
     /// When it was deleted, as RFC 3339; null if it was not.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
-    pub deleted_at: Option<String>,
+    deleted_at: Option<String> = key.revoked_at.map(|at| at.to_string()),
 }
 
 /// A request, with what explains its charge.
@@ -60,16 +63,4 @@ pub struct ChargedRequestDocument {
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub balance_after: Option<Credits>,
-}
-
-impl From<&Key> for FoundKeyDocument {
-    fn from(key: &Key) -> Self {
-        Self {
-            org_id: key.account.to_string(),
-            key_id: key.id.to_string(),
-            name: key.terms.name.to_string(),
-            created_at: key.created_at.to_string(),
-            deleted_at: key.revoked_at.map(|at| at.to_string()),
-        }
-    }
 }

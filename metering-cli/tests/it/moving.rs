@@ -28,7 +28,7 @@ use metering_core::money::NewLedgerEntry;
 use metering_core::{Account, AccountId, NewAccount, Store, Timestamp};
 use metering_postgres::PostgresStore;
 use metering_sqlite::SqliteStore;
-use metering_tests::postgres::{Cluster, schema_of};
+use metering_tests::postgres::{Cluster, run_in};
 
 use crate::program::Program;
 use crate::store::block_on;
@@ -108,7 +108,7 @@ impl Move {
 
     /// Runs SQL in the target, behind the program's back.
     fn psql(&self, sql: &str) -> String {
-        Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&self.url)))
+        run_in(&self.url, sql)
     }
 
     /// How many tables the target has.

@@ -7,26 +7,30 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::server::section::section;
+use crate::server::text::as_text;
 pub use mark::{Mark, MarkKind};
 
-/// Branding of the browser pages: name, texts, mark and accent colour.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BrandConfig {
+section! {
+    /// Branding of the browser pages: name, texts, mark and accent colour.
+    pub struct BrandConfig;
+
     /// The service's name.
-    pub name: BrandText<40>,
+    name: BrandText<40> = BrandText("Metering".to_owned()),
     /// The text next to the logo mark; by default the name.
-    pub logo: Option<BrandText<24>>,
+    logo: Option<BrandText<24>>,
     /// An SVG or PNG file in place of the built-in mark.
-    pub mark: Option<PathBuf>,
+    mark: Option<PathBuf>,
     /// The headline of the landing page.
-    pub headline: BrandText<80>,
+    headline: BrandText<80> = BrandText("Pay for the calls you make.".to_owned()),
     /// The sentence below it.
-    pub tagline: BrandText<240>,
+    tagline: BrandText<240> = BrandText(
+        "Prepaid credits, metered exactly, call by call. No subscription, no card, no surprises.".to_owned(),
+    ),
     /// The colour of buttons, links and charts. Text stays readable with any colour.
-    pub accent: Colour,
+    accent: Colour = Colour([0x0b, 0x6e, 0x4f]),
 }
 
 impl BrandConfig {
@@ -34,21 +38,6 @@ impl BrandConfig {
     #[must_use]
     pub fn logo(&self) -> &str {
         self.logo.as_ref().map_or(self.name.as_str(), BrandText::as_str)
-    }
-}
-
-impl Default for BrandConfig {
-    fn default() -> Self {
-        Self {
-            name: BrandText("Metering".to_owned()),
-            logo: None,
-            mark: None,
-            headline: BrandText("Pay for the calls you make.".to_owned()),
-            tagline: BrandText(
-                "Prepaid credits, metered exactly, call by call. No subscription, no card, no surprises.".to_owned(),
-            ),
-            accent: Colour([0x0b, 0x6e, 0x4f]),
-        }
     }
 }
 
@@ -101,17 +90,7 @@ impl fmt::Display for Colour {
     }
 }
 
-impl Serialize for Colour {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Colour {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(Error::custom)
-    }
-}
+as_text!(Colour);
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ConfigError;
+use crate::server::section::section;
 use crate::server::{List, Secret, WebOrigin};
 
 /// The operators' console.
@@ -20,26 +21,26 @@ pub struct ConsoleConfig {
     pub oidc: Option<OidcConfig>,
 }
 
-/// Signing in through an OpenID Connect provider.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OidcConfig {
+section! {
+    /// Signing in through an OpenID Connect provider.
+    pub struct OidcConfig;
+
     /// The provider's issuer URL, exactly as its metadata and ID tokens state it.
-    pub issuer: String,
+    issuer: String,
     /// The id of the console as a client of the provider.
-    pub client_id: String,
+    client_id: String,
     /// The client's secret.
-    pub client_secret: Option<Secret>,
+    client_secret: Option<Secret>,
     /// A file with that secret, instead of `client_secret`.
-    pub client_secret_file: Option<PathBuf>,
+    client_secret_file: Option<PathBuf>,
     /// What the button on the sign-in page calls the provider.
-    pub name: String,
+    name: String = "single sign-on".to_owned(),
     /// The scopes that are asked for besides `openid`.
-    pub scopes: List<String>,
+    scopes: List<String> = ["email".to_owned()].into_iter().collect(),
     /// The claim of ID tokens that lists a person's groups. A dot leads into an object: `realm_access.roles`.
-    pub groups_claim: String,
+    groups_claim: String = "groups".to_owned(),
     /// Who may sign in, and as what.
-    pub operators: Vec<OidcOperator>,
+    operators: Vec<OidcOperator>,
 }
 
 /// People who may sign in, by exactly one of the first three.
@@ -57,21 +58,6 @@ pub struct OidcOperator {
     pub group: Option<String>,
     /// What they may do.
     pub role: Role,
-}
-
-impl Default for OidcConfig {
-    fn default() -> Self {
-        Self {
-            issuer: String::new(),
-            client_id: String::new(),
-            client_secret: None,
-            client_secret_file: None,
-            name: "single sign-on".to_owned(),
-            scopes: ["email".to_owned()].into_iter().collect(),
-            groups_claim: "groups".to_owned(),
-            operators: Vec::new(),
-        }
-    }
 }
 
 impl OidcConfig {

@@ -2,62 +2,41 @@
 
 use std::num::NonZeroUsize;
 
-use serde::{Deserialize, Serialize};
-
+use super::section::section;
 use super::{List, Span, TrustedProxies, WebOrigin};
 
-/// Timeouts and limits of HTTP connections.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct HttpConfig {
+section! {
+    /// Timeouts and limits of HTTP connections.
+    pub struct HttpConfig;
+
     /// How long a connection may take to send a request's head, and how long it may be idle between requests.
-    pub header_timeout: Span,
+    header_timeout: Span = Span::seconds(15),
     /// How long a client may pause within a request's body.
-    pub body_timeout: Span,
+    body_timeout: Span = Span::seconds(15),
     /// How fast a request's body must arrive on average, in bytes per second, after the first `body_timeout`; 0 for no
     /// lowest rate.
-    pub body_min_rate: u64,
+    body_min_rate: u64 = 500,
     /// How long a client may read nothing of a response before its connection is closed.
-    pub write_timeout: Span,
+    write_timeout: Span = Span::seconds(30),
     /// The largest body, in bytes.
-    pub max_body_bytes: usize,
+    max_body_bytes: usize = 64 * 1024,
     /// How much memory the bodies of requests may take together while they arrive and are served, in bytes. Responses
     /// that are kept for a while may take half of it. At least `max_body_bytes`.
-    pub body_budget_bytes: usize,
+    body_budget_bytes: usize = 256 << 20,
     /// The same per client address (per /64 for IPv6), trusted proxies excepted.
-    pub body_budget_per_address_bytes: usize,
+    body_budget_per_address_bytes: usize = 64 << 20,
     /// The largest head, in bytes; at least 8192.
-    pub max_header_bytes: usize,
+    max_header_bytes: usize = 32 * 1024,
     /// Concurrent connections. At the limit, an idle connection is closed for a new one; while all are busy, the new
     /// one waits.
-    pub max_connections: NonZeroUsize,
+    max_connections: NonZeroUsize = NonZeroUsize::new(10_000).expect("not zero"),
     /// Concurrent connections per client address (per /64 for IPv6), trusted proxies excepted. At the limit, an idle
     /// connection is closed for a new one; while all are busy, the new one is refused.
-    pub max_connections_per_address: NonZeroUsize,
+    max_connections_per_address: NonZeroUsize = NonZeroUsize::new(1_000).expect("not zero"),
     /// The proxies whose `X-Forwarded-For` is trusted.
-    pub trusted_proxies: TrustedProxies,
+    trusted_proxies: TrustedProxies,
     /// Other origins whose web pages may call the API, the gateway and the MCP server (CORS).
-    pub allowed_origins: List<WebOrigin>,
+    allowed_origins: List<WebOrigin>,
     /// How long a shutdown waits for requests to finish.
-    pub shutdown_grace: Span,
-}
-
-impl Default for HttpConfig {
-    fn default() -> Self {
-        Self {
-            header_timeout: Span::seconds(15),
-            body_timeout: Span::seconds(15),
-            body_min_rate: 500,
-            write_timeout: Span::seconds(30),
-            max_body_bytes: 64 * 1024,
-            body_budget_bytes: 256 << 20,
-            body_budget_per_address_bytes: 64 << 20,
-            max_header_bytes: 32 * 1024,
-            max_connections: NonZeroUsize::new(10_000).expect("not zero"),
-            max_connections_per_address: NonZeroUsize::new(1_000).expect("not zero"),
-            trusted_proxies: TrustedProxies::default(),
-            allowed_origins: List::default(),
-            shutdown_grace: Span::seconds(20),
-        }
-    }
+    shutdown_grace: Span = Span::seconds(20),
 }

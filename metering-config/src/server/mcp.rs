@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use metering_client::tools::ToolPrefix;
 use serde::{Deserialize, Serialize};
 
+use crate::server::section::section;
 use crate::server::{HostName, List, Span, WebOrigin};
 
 /// A part of the service that a separate process can serve.
@@ -39,55 +40,35 @@ impl Surface {
     }
 }
 
-/// The MCP server.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct McpConfig {
+section! {
+    /// The MCP server.
+    pub struct McpConfig;
+
     /// The service that tools call; by default this process itself.
-    pub gateway: Option<String>,
+    gateway: Option<String>,
     /// The service that provides balances and plans; by default the same as `gateway`.
-    pub metering: Option<String>,
+    metering: Option<String>,
     /// Allowed `Host` names, in addition to those of `public_url` and the listening address.
-    pub allowed_hosts: List<HostName>,
+    allowed_hosts: List<HostName>,
     /// Allowed `Origin`s of web pages, in addition to the service's own.
-    pub allowed_origins: List<WebOrigin>,
+    allowed_origins: List<WebOrigin>,
     /// Concurrent sessions per account.
-    pub max_sessions_per_key: NonZeroUsize,
+    max_sessions_per_key: NonZeroUsize = NonZeroUsize::new(32).expect("not zero"),
     /// Concurrent sessions in total. At the limit, a new session ends one of the account that has the most.
-    pub max_sessions: NonZeroUsize,
+    max_sessions: NonZeroUsize = NonZeroUsize::new(1_000).expect("not zero"),
     /// Concurrent calls without a session, per account.
-    pub max_calls_per_key: NonZeroUsize,
+    max_calls_per_key: NonZeroUsize = NonZeroUsize::new(32).expect("not zero"),
     /// Concurrent calls without a session, in total. The closer to the limit, the fewer an account may have.
-    pub max_calls: NonZeroUsize,
+    max_calls: NonZeroUsize = NonZeroUsize::new(1_000).expect("not zero"),
     /// Concurrent sessions, and calls without a session, for an account without credit.
-    pub max_without_credit: NonZeroUsize,
+    max_without_credit: NonZeroUsize = NonZeroUsize::new(4).expect("not zero"),
     /// How long a session may be idle.
-    pub idle_timeout: Span,
+    idle_timeout: Span = Span::seconds(600),
     /// How often the keys of open sessions are checked: the sessions of a revoked key end shortly after this interval
     /// at the latest.
-    pub key_check: Span,
+    key_check: Span = Span::seconds(2),
     /// How long a stream tool waits for its events.
-    pub stream_wait: Span,
+    stream_wait: Span = Span::seconds(45),
     /// The prefix of the names of route tools: up to 20 letters, digits, underscores and hyphens, or nothing.
-    pub tool_prefix: ToolPrefix,
-}
-
-impl Default for McpConfig {
-    fn default() -> Self {
-        Self {
-            gateway: None,
-            metering: None,
-            allowed_hosts: List::default(),
-            allowed_origins: List::default(),
-            max_sessions_per_key: NonZeroUsize::new(32).expect("not zero"),
-            max_sessions: NonZeroUsize::new(1_000).expect("not zero"),
-            max_calls_per_key: NonZeroUsize::new(32).expect("not zero"),
-            max_calls: NonZeroUsize::new(1_000).expect("not zero"),
-            max_without_credit: NonZeroUsize::new(4).expect("not zero"),
-            idle_timeout: Span::seconds(600),
-            key_check: Span::seconds(2),
-            stream_wait: Span::seconds(45),
-            tool_prefix: ToolPrefix::default(),
-        }
-    }
+    tool_prefix: ToolPrefix,
 }

@@ -3,44 +3,31 @@
 use std::path::PathBuf;
 
 use http::HeaderValue;
-use serde::{Deserialize, Serialize};
 use url::Url;
 use zeroize::Zeroizing;
 
 use crate::ConfigError;
 use crate::server::Secret;
+use crate::server::section::section;
 
-/// Where the spans of charges are sent, by OTLP over HTTP with protobuf bodies. Without this section there are no
-/// traces.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct OtlpConfig {
+section! {
+    /// Where the spans of charges are sent, by OTLP over HTTP with protobuf bodies. Without this section there are no
+    /// traces.
+    pub struct OtlpConfig;
+
     /// The collector, an http(s) URL. `/v1/traces` is appended.
-    pub endpoint: String,
+    endpoint: String = "http://127.0.0.1:4318".to_owned(),
     /// The value of the `Authorization` header of requests to the collector.
-    pub authorization: Option<Secret>,
+    authorization: Option<Secret>,
     /// A file with that value, instead of `authorization`.
-    pub authorization_file: Option<PathBuf>,
+    authorization_file: Option<PathBuf>,
     /// The share of traces that are recorded, 0 to 1.
-    pub sample_ratio: f64,
+    sample_ratio: f64 = 1.0,
     /// Whether a request whose `traceparent` header says whether it is sampled is recorded accordingly. Otherwise the
     /// ratio decides for it too. Either way its trace is continued.
-    pub trust_caller: bool,
+    trust_caller: bool = false,
     /// The name of this service in traces.
-    pub service_name: String,
-}
-
-impl Default for OtlpConfig {
-    fn default() -> Self {
-        Self {
-            endpoint: "http://127.0.0.1:4318".to_owned(),
-            authorization: None,
-            authorization_file: None,
-            sample_ratio: 1.0,
-            trust_caller: false,
-            service_name: "metering-server".to_owned(),
-        }
-    }
+    service_name: String = "metering-server".to_owned(),
 }
 
 impl OtlpConfig {

@@ -7,53 +7,54 @@ use metering_core::chains::Address;
 use metering_core::payments::TokenAmount;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::server::section::section;
 use crate::server::{List, Secret, Span};
 
-/// Payable 402s: what agents can pay with their requests, and how that is settled.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PayConfig {
+section! {
+    /// Payable 402s: what agents can pay with their requests, and how that is settled.
+    pub struct PayConfig;
+
     /// Who executes payments: no one (nothing is offered), a facilitator, or this server.
-    pub settle: Settle,
+    settle: Settle = Settle::Off,
     /// The wallet that pays the gas if this server executes payments: a file with its private key in hexadecimal.
-    pub gas_key_file: Option<PathBuf>,
+    gas_key_file: Option<PathBuf>,
     /// The secret of challenges of MPP: a file with at least 32 bytes, the same on all nodes. By default, it follows
     /// from the key of the wallet that pays the gas; without either, clients of MPP are not offered anything.
-    pub mpp_secret_file: Option<PathBuf>,
+    mpp_secret_file: Option<PathBuf>,
     /// The key that signs offers and receipts for clients of x402: a file with a private key in hexadecimal. Without it,
     /// they are not signed.
-    pub receipt_key_file: Option<PathBuf>,
+    receipt_key_file: Option<PathBuf>,
     /// The highest fee of a transaction, in the chain's coin.
-    pub max_fee: Amount,
+    max_fee: Amount = Amount::parse("0.01").expect("it is a decimal"),
     /// The most gas that a payment may use. Others are refused.
-    pub max_gas: u64,
+    max_gas: u64 = 200_000,
     /// Whether this server executes payments of wallets with code: contracts (ERC-1271), and delegations (EIP-7702).
     /// Their code can make transactions revert at the cost of the gas wallet.
-    pub contract_wallets: bool,
+    contract_wallets: bool = false,
     /// How many payments may revert on a chain within an hour, at the cost of the gas wallet. After that, none are
     /// executed until fewer did.
-    pub max_reverts: u32,
+    max_reverts: u32 = 20,
     /// The URL of the facilitator.
-    pub facilitator: Option<String>,
+    facilitator: Option<String>,
     /// What the facilitator is sent as a bearer token, if it asks for one.
-    pub facilitator_token: Option<Secret>,
+    facilitator_token: Option<Secret>,
     /// A file with that token, instead of `facilitator_token`.
-    pub facilitator_token_file: Option<PathBuf>,
+    facilitator_token_file: Option<PathBuf>,
     /// How many confirmations a payment needs. Its own block counts.
-    pub confirmations: u32,
+    confirmations: u32 = 1,
     /// How long a request waits for its payment.
-    pub wait: Span,
+    wait: Span = Span::seconds(25),
     /// How often the chain is looked at meanwhile.
-    pub poll: Span,
+    poll: Span = Span::seconds(1),
     /// After how long a transaction that is in no block is replaced by one with higher fees.
-    pub replace_after: Span,
+    replace_after: Span = Span::seconds(20),
     /// Whether requests without a key can pay. If not, they get 401.
-    pub keyless: bool,
+    keyless: bool = true,
     /// Whether those requests can also be paid for by what they use, on routes priced by usage (the scheme `upto` of
     /// x402). They are served before they are paid.
-    pub upto: bool,
+    upto: bool = false,
     /// What is offered.
-    pub offers: Vec<OfferConfig>,
+    offers: Vec<OfferConfig>,
 }
 
 /// Who executes payments.
@@ -95,31 +96,6 @@ impl Amount {
     #[must_use]
     pub const fn tokens(self) -> TokenAmount {
         self.0
-    }
-}
-
-impl Default for PayConfig {
-    fn default() -> Self {
-        Self {
-            settle: Settle::Off,
-            gas_key_file: None,
-            mpp_secret_file: None,
-            receipt_key_file: None,
-            max_fee: Amount::parse("0.01").expect("it is a decimal"),
-            max_gas: 200_000,
-            contract_wallets: false,
-            max_reverts: 20,
-            facilitator: None,
-            facilitator_token: None,
-            facilitator_token_file: None,
-            confirmations: 1,
-            wait: Span::seconds(25),
-            poll: Span::seconds(1),
-            replace_after: Span::seconds(20),
-            keyless: true,
-            upto: false,
-            offers: Vec::new(),
-        }
     }
 }
 

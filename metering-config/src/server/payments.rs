@@ -6,64 +6,40 @@ use metering_core::Credits;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::server::section::section;
 use crate::server::{Span, SpanOrOff};
 
-/// Waiting for payments and watching chains.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PaymentsConfig {
+section! {
+    /// Waiting for payments and watching chains.
+    pub struct PaymentsConfig;
+
     /// How long a quote's price is valid.
-    pub quote_lifetime: Span,
+    quote_lifetime: Span = Span::seconds(30 * 60),
     /// How long a claim or top-up waits for its payment to get enough confirmations.
-    pub claim_wait: Span,
+    claim_wait: Span = Span::seconds(45),
     /// How often it checks while waiting.
-    pub claim_poll: Span,
+    claim_poll: Span = Span::seconds(1),
     /// How often watched chains are scanned.
-    pub watch_interval: Span,
+    watch_interval: Span = Span::seconds(10),
     /// A watched chain that makes no progress for this long makes `/ready` fail; with `off` it never does.
-    pub stalled_after: SpanOrOff,
+    stalled_after: SpanOrOff = SpanOrOff::seconds(15 * 60),
 }
 
-/// Topping up existing accounts.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TopupConfig {
+section! {
+    /// Topping up existing accounts.
+    pub struct TopupConfig;
+
     /// Whether a payer that is not known to belong to the account must sign. If not, a payment goes to the first
     /// account that submits it.
-    pub require_payer_proof: bool,
+    require_payer_proof: bool = true,
 }
 
-/// Key recovery by wallet.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct RecoveryConfig {
+section! {
+    /// Key recovery by wallet.
+    pub struct RecoveryConfig;
+
     /// How long a challenge is valid.
-    pub challenge_lifetime: Span,
-}
-
-impl Default for PaymentsConfig {
-    fn default() -> Self {
-        let claim_poll = Span::seconds(1);
-        Self {
-            quote_lifetime: Span::seconds(30 * 60),
-            claim_wait: Span::seconds(45),
-            claim_poll,
-            watch_interval: Span::seconds(10),
-            stalled_after: SpanOrOff::seconds(15 * 60),
-        }
-    }
-}
-
-impl Default for TopupConfig {
-    fn default() -> Self {
-        Self { require_payer_proof: true }
-    }
-}
-
-impl Default for RecoveryConfig {
-    fn default() -> Self {
-        Self { challenge_lifetime: Span::seconds(10 * 60) }
-    }
+    challenge_lifetime: Span = Span::seconds(10 * 60),
 }
 
 /// An exact amount of credits, zero or more: a whole number, or a string such as `"0.5"`. Fractional numbers are

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::server::List;
+use crate::server::text::as_text;
 
 /// Addresses and networks, such as `127.0.0.1, 10.0.0.0/8, fd00::/8`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -64,17 +65,7 @@ impl fmt::Display for Network {
     }
 }
 
-impl Serialize for Network {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Network {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Network);
 
 impl FromIterator<Network> for TrustedProxies {
     fn from_iter<I: IntoIterator<Item = Network>>(networks: I) -> Self {

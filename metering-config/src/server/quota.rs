@@ -5,9 +5,8 @@ use std::num::NonZeroU32;
 use std::str::FromStr;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use crate::server::Span;
+use crate::server::text::as_text;
 
 /// A number of requests per period: that many at once, then refilled one by one, evenly over the period. Or no limit.
 ///
@@ -68,17 +67,7 @@ impl fmt::Display for Quota {
     }
 }
 
-impl Serialize for Quota {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Quota {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+as_text!(Quota);
 
 #[cfg(test)]
 mod tests {

@@ -11,25 +11,26 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ConfigError;
+use crate::server::section::section;
 use crate::server::{BrandText, FactorSetting, List, Secret, SettableFactor, Span, SpanOrOff};
 
-/// Receipts: what those of payments say, and which requests get signed ones.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ReceiptsConfig {
+section! {
+    /// Receipts: what those of payments say, and which requests get signed ones.
+    pub struct ReceiptsConfig;
+
     /// Whether receipts and credit notes have consecutive numbers, or those of their payments.
-    pub numbering: ReceiptNumbering,
+    numbering: ReceiptNumbering,
     /// What consecutive numbers begin with. With `{year}` in it, they begin again with each year (UTC).
-    pub prefix: String,
+    prefix: String = "INV-".to_owned(),
     /// The file with the Ed25519 keys that sign receipts of requests: the last private key signs, and all public keys are
     /// published. Without it, requests get no receipts.
-    pub key_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
     /// The ids of accounts whose requests all get a receipt. Others ask for it with a request.
-    pub always: List<String>,
+    always: List<String>,
     /// The currency in which receipts say what a payment was worth; by default they do not say.
-    pub currency: Option<CurrencyConfig>,
+    currency: Option<CurrencyConfig>,
     /// The tax that prices include; by default receipts show none.
-    pub tax: Option<TaxConfig>,
+    tax: Option<TaxConfig>,
 }
 
 /// How receipts are numbered.
@@ -56,19 +57,6 @@ pub struct TaxConfig {
     pub reverse_charge: bool,
 }
 
-impl Default for ReceiptsConfig {
-    fn default() -> Self {
-        Self {
-            numbering: ReceiptNumbering::default(),
-            prefix: "INV-".to_owned(),
-            key_file: None,
-            always: List::default(),
-            currency: None,
-            tax: None,
-        }
-    }
-}
-
 impl ReceiptsConfig {
     /// The terms of receipts from now on.
     ///
@@ -90,28 +78,28 @@ impl ReceiptsConfig {
     }
 }
 
-/// A currency, and where its exchange rates come from: `rates`, `url` or `file`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CurrencyConfig {
+section! {
+    /// A currency, and where its exchange rates come from: `rates`, `url` or `file`.
+    pub struct CurrencyConfig;
+
     /// The currency (ISO 4217).
-    pub code: String,
+    code: String,
     /// Whose rates they are, as receipts name it.
-    pub source: Option<BrandText<120>>,
+    source: Option<BrandText<120>>,
     /// Where the rates are read as JSON: an http(s) URL, masked when printed.
-    pub url: Option<Secret>,
+    url: Option<Secret>,
     /// A file with that JSON, instead of `url`.
-    pub file: Option<PathBuf>,
+    file: Option<PathBuf>,
     /// How often they are read.
-    pub every: Span,
+    every: Span = Span::seconds(10 * 60),
     /// How long reading them may take.
-    pub timeout: Span,
+    timeout: Span = Span::seconds(10),
     /// How old rates may be. Older ones are not used. By default 6 days for rates that are read, and `off` for others.
-    pub max_age: Option<SpanOrOff>,
+    max_age: Option<SpanOrOff>,
     /// The time of `rates`: RFC 3339, or a day.
-    pub as_of: Option<String>,
+    as_of: Option<String>,
     /// What one token is worth, by its symbol, instead of `url`: strings such as `"0.8612"`, or whole numbers.
-    pub rates: BTreeMap<String, FactorSetting<ExchangeRate>>,
+    rates: BTreeMap<String, FactorSetting<ExchangeRate>>,
 }
 
 /// Where rates are read.
@@ -131,22 +119,6 @@ impl SettableFactor for ExchangeRate {
 
     fn is_zero(&self) -> bool {
         false
-    }
-}
-
-impl Default for CurrencyConfig {
-    fn default() -> Self {
-        Self {
-            code: String::new(),
-            source: None,
-            url: None,
-            file: None,
-            every: Span::seconds(10 * 60),
-            timeout: Span::seconds(10),
-            max_age: None,
-            as_of: None,
-            rates: BTreeMap::new(),
-        }
     }
 }
 

@@ -8,32 +8,33 @@ use std::time::Duration;
 use crate::ConfigError;
 use lettre::message::Mailbox;
 use metering_core::access::is_own_machine;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::server::section::section;
+use crate::server::text::as_text;
 use crate::server::{Secret, Span};
 
-/// The SMTP server that mail is sent through. Without this section the service sends no mail.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SmtpConfig {
+section! {
+    /// The SMTP server that mail is sent through. Without this section the service sends no mail.
+    pub struct SmtpConfig;
+
     /// The server's host name.
-    pub host: String,
+    host: String,
     /// Its port; by default 465 with `tls = "required"`, 587 with `starttls`, 25 with `none`.
-    pub port: Option<u16>,
+    port: Option<u16>,
     /// How the connection is encrypted.
-    pub tls: SmtpTls,
+    tls: SmtpTls = SmtpTls::Starttls,
     /// The user name, if the server asks for one.
-    pub username: Option<String>,
+    username: Option<String>,
     /// The password.
-    pub password: Option<Secret>,
+    password: Option<Secret>,
     /// A file with the password, instead of `password`.
-    pub password_file: Option<PathBuf>,
+    password_file: Option<PathBuf>,
     /// The sender, such as `Acme <hello@acme.example>`. Without a name, the brand's is used.
-    pub from: Option<Sender>,
+    from: Option<Sender>,
     /// How long one attempt to send a message may take.
-    pub timeout: Span,
+    timeout: Span = Span::seconds(30),
 }
 
 /// How connections to the SMTP server are encrypted.
@@ -56,21 +57,6 @@ pub struct Sender(Mailbox);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an address such as hello@acme.example, or Acme <hello@acme.example>")]
 pub struct SenderError;
-
-impl Default for SmtpConfig {
-    fn default() -> Self {
-        Self {
-            host: String::new(),
-            port: None,
-            tls: SmtpTls::Starttls,
-            username: None,
-            password: None,
-            password_file: None,
-            from: None,
-            timeout: Span::seconds(30),
-        }
-    }
-}
 
 impl SmtpConfig {
     /// The server's port.
@@ -163,17 +149,7 @@ impl fmt::Display for Sender {
     }
 }
 
-impl Serialize for Sender {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Sender {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
-}
+as_text!(Sender);
 
 #[cfg(test)]
 mod tests {

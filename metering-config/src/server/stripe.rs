@@ -9,27 +9,28 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::ConfigError;
+use crate::server::section::section;
 use crate::server::{CreditAmount, Secret};
 
 /// Currencies whose smallest unit at Stripe is another than that of ISO 4217.
 const OTHER_UNITS: [&str; 3] = ["ISK", "MGA", "UGX"];
 
-/// Selling plans by card, with Stripe Checkout. Without this section no cards are accepted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StripeConfig {
+section! {
+    /// Selling plans by card, with Stripe Checkout. Without this section no cards are accepted.
+    pub struct StripeConfig;
+
     /// The secret key of the API, or better a restricted one: `docs/stripe.md` says with which rights.
-    pub key: Option<Secret>,
+    key: Option<Secret>,
     /// A file with that key, instead of `key`.
-    pub key_file: Option<PathBuf>,
+    key_file: Option<PathBuf>,
     /// The signing secret of the webhook endpoint; two lines while it is rolled.
-    pub webhook_secret: Option<Secret>,
+    webhook_secret: Option<Secret>,
     /// A file with that secret, instead of `webhook_secret`.
-    pub webhook_secret_file: Option<PathBuf>,
+    webhook_secret_file: Option<PathBuf>,
     /// Where the API is.
-    pub api_base: String,
+    api_base: String = "https://api.stripe.com".to_owned(),
     /// The plans that are sold by card.
-    pub plans: Vec<CardPlan>,
+    plans: Vec<CardPlan>,
 }
 
 /// A plan that is sold by card.
@@ -46,19 +47,6 @@ pub struct CardPlan {
     pub amount: String,
     /// The currency of the price (ISO 4217).
     pub currency: String,
-}
-
-impl Default for StripeConfig {
-    fn default() -> Self {
-        Self {
-            key: None,
-            key_file: None,
-            webhook_secret: None,
-            webhook_secret_file: None,
-            api_base: "https://api.stripe.com".to_owned(),
-            plans: Vec::new(),
-        }
-    }
 }
 
 impl CardPlan {

@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use http::uri::Authority;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
+
+use crate::server::text::as_text;
 
 /// A host that requests may be addressed to, in lower case. Without a port it matches any port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,31 +71,19 @@ impl FromStr for WebOrigin {
     }
 }
 
-/// Implements the traits that print and parse a type as its text.
-macro_rules! as_text {
-    ($name:ident) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-            }
-        }
-    };
+impl fmt::Display for HostName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-as_text!(HostName);
-as_text!(WebOrigin);
+impl fmt::Display for WebOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+as_text!(HostName, WebOrigin);
 
 #[cfg(test)]
 mod tests {

@@ -7,55 +7,39 @@ use metering_core::events::{AddressPolicy, EventKind, WebhookSecret, WebhookTerm
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
+use crate::server::section::section;
 use crate::server::{List, Network, Secret};
 
-/// Webhooks: those of customers, and the operator's own.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct WebhooksConfig {
+section! {
+    /// Webhooks: those of customers, and the operator's own.
+    pub struct WebhooksConfig;
+
     /// Whether this process delivers webhooks. Others on the same database may, and customers can create webhooks here
     /// either way.
-    pub deliver: bool,
+    deliver: bool = true,
     /// How many webhooks an account may have. With 0, customers can create none; those that exist are delivered to.
-    pub max_per_account: u32,
+    max_per_account: u32 = 10,
     /// Networks that customers' webhooks may be sent to, in addition to public addresses.
-    pub allowed_networks: List<Network>,
+    allowed_networks: List<Network>,
     /// A PEM file with certificate authorities that are trusted in addition to those of the system.
-    pub ca_file: Option<PathBuf>,
+    ca_file: Option<PathBuf>,
     /// Where the operator's own webhook is sent: the events of all accounts. An http(s) URL, masked when printed.
-    pub url: Option<Secret>,
+    url: Option<Secret>,
     /// The events that it gets; all of them if empty.
-    pub events: List<EventName>,
+    events: List<EventName>,
     /// What it is signed with: `whsec_` and base64.
-    pub secret: Option<Secret>,
+    secret: Option<Secret>,
     /// A file with that secret, instead of `secret`.
-    pub secret_file: Option<PathBuf>,
+    secret_file: Option<PathBuf>,
     /// The secret before that one, which also signs while the receiver changes over.
-    pub previous_secret: Option<Secret>,
+    previous_secret: Option<Secret>,
     /// A file with that secret, instead of `previous_secret`.
-    pub previous_secret_file: Option<PathBuf>,
+    previous_secret_file: Option<PathBuf>,
 }
 
 /// The name of an event, such as `balance.low`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventName(EventKind);
-
-impl Default for WebhooksConfig {
-    fn default() -> Self {
-        Self {
-            deliver: true,
-            max_per_account: 10,
-            allowed_networks: List::default(),
-            ca_file: None,
-            url: None,
-            events: List::default(),
-            secret: None,
-            secret_file: None,
-            previous_secret: None,
-            previous_secret_file: None,
-        }
-    }
-}
 
 impl WebhooksConfig {
     /// Where customers' webhooks may be sent.

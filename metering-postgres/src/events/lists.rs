@@ -59,15 +59,13 @@ fn listed(of_account: bool, to_webhook: bool, of_kind: bool) -> String {
 mod tests {
     use super::listed;
     use crate::schema::Schema;
-    use crate::statements::dialect;
 
-    /// Prepared statements keep one plan for all values after a few executions; so do these.
     #[tokio::test(flavor = "multi_thread")]
     async fn lists_read_no_more_than_a_page_of_each_webhook_and_state() {
         let Some(schema) = Schema::new().await else { return };
-        let run = |sql: &str| schema.run(sql);
         // Of 30,000 deliveries to 3 webhooks, account 7 has the 3 oldest ones. One in 5,000 is parked.
-        run("INSERT INTO account (id, org_id, agent_name, created_at) \
+        schema.run(
+            "INSERT INTO account (id, org_id, agent_name, created_at) \
                SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 8) n; \
              INSERT INTO webhook (id, public_id, account, url, kinds, state, created_at) \
                SELECT n, decode(repeat('0' || n, 16), 'hex'), CASE n WHEN 1 THEN 7 WHEN 2 THEN 8 END, \
@@ -76,7 +74,8 @@ mod tests {
              INSERT INTO delivery (webhook, event, account, state, attempts, since, next_at) \
                SELECT CASE WHEN n < 4 THEN 1 ELSE (n + 1) % 2 * 2 END, n, 8, \
                  CASE n % 5000 WHEN 1 THEN 'parked' ELSE 'delivered' END, 0, 0, 0 FROM generate_series(1, 30000) n; \
-             ANALYZE account, webhook, event, delivery");
+             ANALYZE account, webhook, event, delivery",
+        );
         let hook = |n: u8| format!("'\\x{}'", format!("{n:02}").repeat(16));
         let (every, parked) = ("'pending,delivered,parked'", "'parked'");
         let (first, second) = (hook(1), hook(2));
@@ -93,23 +92,19 @@ mod tests {
             (true, true, every, format!(", 'org_7', {second}"), 0),
         ];
         for (of_account, to_webhook, states, values, count) in table {
-            let statement = dialect(&metering_sql::deliveries::select(&listed(of_account, to_webhook, false)));
-            let execute = format!("EXECUTE listed (1000000, {states}, 5{values})");
-            let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE listed AS {statement}");
-            let listed = run(&format!("{prepared}; {execute}"));
-            assert_eq!(listed.lines().count(), count, "{execute}: {listed}");
-            let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {execute}"));
+            let sql = metering_sql::deliveries::select(&listed(of_account, to_webhook, false));
+            let values = format!("(1000000, {states}, 5{values})");
+            let look = schema.look(&sql, &values);
+            assert_eq!(look.rows.lines().count(), count, "{values}: {}", look.rows);
+            let plan = &look.plan;
             let scans: Vec<&str> =
                 plan.lines().filter(|line| line.contains(" on delivery") || line.contains(" on event")).collect();
             let is_seek = |scan: &&str| scan.contains("Index") && !scan.contains("Seq Scan");
-            assert!(scans.len() >= 3 && scans.iter().all(is_seek), "{execute}: {plan}");
+            assert!(scans.len() >= 3 && scans.iter().all(is_seek), "{values}: {plan}");
             let filtered = plan.lines().filter_map(|line| line.split_once("Rows Removed by Filter: "));
             let filtered: u64 = filtered.map(|(_, rows)| rows.parse::<u64>().unwrap()).sum();
-            assert!(filtered < 10, "{execute}: {plan}");
-            // The first line with pages is the whole statement's.
-            let pages = plan.lines().find_map(|line| line.split_once("Buffers: shared hit="));
-            let pages: u64 = pages.unwrap().1.split(' ').next().unwrap().parse().unwrap();
-            assert!(pages < 100, "{execute}: {plan}");
+            assert!(filtered < 10, "{values}: {plan}");
+            assert!(look.pages().unwrap() < 100, "{values}: {plan}");
         }
     }
 }

@@ -3,10 +3,8 @@
 use metering_sql::due::heads;
 
 use crate::schema::Schema;
-use crate::statements::dialect;
 
-/// However many lines wait for a later time, and however many deliveries wait behind their heads. Prepared statements
-/// keep one plan for all values after a few executions; so do these.
+/// However many lines wait for a later time, and however many deliveries wait behind their heads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_reads_only_what_is_due() {
     let Some(schema) = Schema::new().await else { return };
@@ -35,13 +33,10 @@ async fn a_look_reads_only_what_is_due() {
     ];
     for (is_operator, now, limit, state, found) in table {
         run(&format!("UPDATE webhook SET state = '{state}' WHERE id = 0"));
-        let execute = format!("EXECUTE due ({now}, {is_operator})");
-        let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE due AS {}", dialect(&heads(limit)));
-        assert_eq!(run(&format!("{prepared}; {execute}")).lines().collect::<Vec<_>>().join(" "), found, "{execute}");
-        let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {execute}"));
-        // The first line with pages is the whole statement's.
-        let pages = plan.lines().find_map(|line| line.split_once("Buffers: shared hit=")).map_or("0", |line| line.1);
-        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
-        assert!(pages < 12 && !plan.contains("Sort"), "{execute}: {plan}");
+        let values = format!("({now}, {is_operator})");
+        let look = schema.look(&heads(limit), &values);
+        assert_eq!(look.rows.lines().collect::<Vec<_>>().join(" "), found, "{values}");
+        let plan = &look.plan;
+        assert!(look.pages().unwrap_or(0) < 12 && !plan.contains("Sort"), "{values}: {plan}");
     }
 }

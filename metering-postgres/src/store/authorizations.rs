@@ -6,10 +6,8 @@ metering_sql::authorization_store!(PostgresStore);
 mod tests {
     use metering_sql::offers::claims::{STILL_FREE, free};
     use metering_sql::offers::rows::{BY_ID, BY_TX, from, select};
-    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-    use crate::PostgresStore;
-    use crate::statements::dialect;
+    use crate::schema::Schema;
 
     /// 60,000 authorizations that are settled, and as many that are pending: those of two are free at 50. All but the
     /// failed ones have a transaction.
@@ -32,17 +30,11 @@ mod tests {
          ANALYZE account, payment, payment_authorization, authorization_submission";
 
     /// The statements that run for each request with a payment, and those that run again and again, read only what they
-    /// return. Prepared statements keep one plan for all values after a few executions; so do these.
+    /// return.
     #[tokio::test(flavor = "multi_thread")]
     async fn looks_do_not_scan_authorizations() {
-        if is_skipped() {
-            return;
-        }
-        let url = Cluster::shared().fresh_schema();
-        PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-        let schema = schema_of(&url);
-        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
-        run(MANY);
+        let Some(schema) = Schema::new().await else { return };
+        schema.run(MANY);
         let id = |number: i64| format!("(1, '', '', sha256('{number}'))");
         // the statement, its values, the row numbers that it finds
         let table = [
@@ -58,19 +50,12 @@ mod tests {
             (select(BY_TX), "(sha256('29'), 1)".to_owned(), "29"),
         ];
         for (sql, values, found) in table {
-            let execute = format!("EXECUTE look {values}");
-            let prepared = format!("SET plan_cache_mode = force_generic_plan; PREPARE look AS {}", dialect(&sql));
-            let shown = run(&format!("{prepared}; {execute}"));
-            let rows: Vec<&str> = shown.lines().filter_map(|line| line.split('|').next()).collect();
-            assert_eq!(rows.join(" "), found, "{execute}");
-            let plan = run(&format!("{prepared}; EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF) {execute}"));
-            // The first line with pages is the whole statement's.
-            let pages = plan.lines().find_map(|line| line.split_once("Buffers: shared hit="));
-            let pages: u64 = pages.map_or("0", |line| line.1).split(' ').next().unwrap().parse().unwrap();
-            assert!(
-                pages < 40 && !plan.contains("Seq Scan on payment") && !plan.contains("Seq Scan on auth"),
-                "{plan}"
-            );
+            let look = schema.look(&sql, &values);
+            let rows: Vec<&str> = look.rows.lines().filter_map(|line| line.split('|').next()).collect();
+            assert_eq!(rows.join(" "), found, "{values}");
+            let plan = &look.plan;
+            assert!(look.pages().unwrap_or(0) < 40, "{plan}");
+            assert!(!plan.contains("Seq Scan on payment") && !plan.contains("Seq Scan on auth"), "{plan}");
         }
     }
 }

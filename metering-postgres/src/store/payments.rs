@@ -8,19 +8,13 @@ mod tests {
     use metering_core::chains::Address;
     use metering_core::payments::PaymentTarget;
     use metering_sql::quotes::TARGETS;
-    use metering_tests::postgres::{Cluster, is_skipped, schema_of};
 
-    use crate::PostgresStore;
+    use crate::schema::Schema;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn target_search_does_not_scan_quotes() {
-        if is_skipped() {
-            return;
-        }
-        let url = Cluster::shared().fresh_schema();
-        let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-        let schema = schema_of(&url);
-        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+        let Some(schema) = Schema::new().await else { return };
+        let run = |sql: &str| schema.run(sql);
         run("INSERT INTO quote (nonce, agent_name, payer, chain_id, token, recipient, amount, plan_id, credits, \
                bonus_credits, created_at, expires_at, honoured_until, state) \
                SELECT sha256(n::TEXT::BYTEA), 'a', substr(sha256(n::TEXT::BYTEA), 1, 20), 1 + n % 2, \
@@ -31,6 +25,7 @@ mod tests {
             let recipient = Address::from_bytes([recipient; 20]);
             PaymentTarget { chain_id: 1, token: Address::ZERO, recipient }
         };
+        let store = schema.store().await;
         assert_eq!(store.quoted_targets(1).await.unwrap(), [target(0), target(1), target(2)]);
         let plan = run(&format!("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) {}", TARGETS.replace("?1", "1")));
         let scans: Vec<&str> = plan.lines().filter(|line| line.contains(" on quote")).collect();

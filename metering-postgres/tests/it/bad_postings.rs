@@ -5,10 +5,10 @@ use metering_core::charging::{Outcome, Posting};
 use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::{AccountId, Charge, ClientSource, Credits, Decision, NewAccount, Store, Timestamp, UsageLine};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, fresh_schema, is_skipped};
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped, run_in};
 
 use crate::upgrade::BOOKS;
-use crate::versions::{run_in, version_two};
+use crate::versions::version_two;
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 

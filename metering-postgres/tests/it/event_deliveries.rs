@@ -9,16 +9,17 @@ use metering_core::events::{
     WebhookSecret,
 };
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::{EventStore, SourceId};
+use metering_core::store::EventStore;
 use metering_core::{AccountId, ApiKey, NewAccount, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
-use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, schema_of};
+use metering_sql::transfer::Section;
+use metering_tests::postgres::{Cluster, run_in};
 
 use crate::event_heads::WRONG;
 use crate::events::{atoms, post, reported, terms, webhook};
 use crate::hold_scene::Scene;
 use crate::lost_commits::NOON;
+use crate::moved::{moved_to, records};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -139,7 +140,7 @@ async fn a_claim_that_ran_out_is_taken_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unreadable_deliveries_do_not_stop_the_others() {
     let Some(scene) = Scene::new(1_000, 2).await else { return };
-    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)));
+    let run = |sql: &str| run_in(&scene.url, sql);
     let mut sent = Vec::new();
     for _ in 0..6 {
         let hook = webhook(&scene.other, &scene.id).await;
@@ -194,13 +195,8 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
     let url = Cluster::shared().fresh_schema();
     let mistake = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     mistake.set_operator_webhook(Some(terms()), NOON).await.unwrap();
-    let target = PostgresStore::connect_to_import(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
-    copy(source, &target, &mut |_, _| {}).await.unwrap();
-    let comparison = compare(source, &target, &mut |_, _| {}).await.unwrap();
-    assert!(comparison.is_equal(), "{comparison:?}");
-    target.finish().await.unwrap();
-    let in_target = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&url)));
+    let target = moved_to(&url, source).await;
+    let in_target = |sql: &str| run_in(&url, sql);
     assert_eq!(in_target(WRONG), "");
     assert_eq!(
         in_target("SELECT count(*) FROM delivery WHERE is_head"),
@@ -208,17 +204,8 @@ async fn webhooks_events_and_deliveries_are_moved_and_their_numbers_go_on() {
         "three webhooks, and the operator's test"
     );
     for (section, count) in [(Section::Webhooks, 3), (Section::Events, 6), (Section::Deliveries, 11)] {
-        // Page by page, so that the cursors are used.
-        let (mut after, mut found) = (None, Vec::new());
-        loop {
-            let page = target.export(section, after.as_ref(), 2).await.unwrap();
-            found.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        assert_eq!(found, source.export(section, None, 100).await.unwrap().items, "{section}");
+        let found = records(&target, section, 2).await;
+        assert_eq!(found, records(source, section, 100).await, "{section}");
         assert_eq!(found.len(), count, "{section}");
     }
     assert_eq!(target.webhooks(Some(&account)).await.unwrap(), source.webhooks(Some(&account)).await.unwrap());

@@ -8,7 +8,7 @@ use metering_core::money::{LedgerKind, NewLedgerEntry};
 use metering_core::store::EventStore;
 use metering_core::{AccountId, ApiKey, Charge, NewAccount, Store, SystemRandomness, Timestamp};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, schema_of};
+use metering_tests::postgres::run_in;
 
 use crate::events::{atoms, post, terms, webhook};
 use crate::hold_scene::Scene;
@@ -157,7 +157,7 @@ async fn heads_are_marked_after_each_of_many_random_steps() {
     let mut done = [0; 9];
     for seed in 1..=4 {
         let Some(scene) = Scene::new(1_000, 2).await else { return };
-        let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)));
+        let run = |sql: &str| run_in(&scene.url, sql);
         scene.other.set_operator_webhook(Some(terms()), NOON).await.unwrap();
         let accounts = accounts(&scene.other).await;
         for (account, _) in &accounts {
@@ -226,7 +226,7 @@ async fn charges_and_couriers_at_the_same_time_leave_no_event_behind() {
     while let Some(ended) = tasks.join_next().await {
         ended.unwrap();
     }
-    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)));
+    let run = |sql: &str| run_in(&scene.url, sql);
     assert_eq!(run(WRONG), "");
     // What another claimer was given is due again after its lease.
     drain(&scene.node, NOON.saturating_add(LEASE)).await;

@@ -6,7 +6,7 @@ use metering_core::clock::ClockSkew;
 use metering_core::events::Event;
 use metering_core::{Clock, PaymentStore, Store, SystemClock, Timestamp};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::{Cluster, fresh_schema, schema_of};
+use metering_tests::postgres::{fresh_schema, run_in};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
@@ -14,12 +14,11 @@ const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 async fn other_writes_continue_during_a_large_expiry() {
     let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    let schema = schema_of(&url);
-    Cluster::shared().run(&format!(
-        "SET search_path = {schema}; \
-         INSERT INTO request_id SELECT n % 1000, n::TEXT, 1, 1, n FROM generate_series(1, 200000) n; \
-         INSERT INTO outcome (id, noted_at, written_at) SELECT sha256(n::TEXT::BYTEA), 0, 0 FROM generate_series(1, 20000) n"
-    ));
+    run_in(
+        &url,
+        "INSERT INTO request_id SELECT n % 1000, n::TEXT, 1, 1, n FROM generate_series(1, 200000) n; \
+         INSERT INTO outcome (id, noted_at, written_at) SELECT sha256(n::TEXT::BYTEA), 0, 0 FROM generate_series(1, 20000) n",
+    );
     let sweeping = store.clone();
     let sweep = tokio::spawn(async move { sweeping.forget_expired(NOON).await.unwrap() });
     let mut turns = 0;
@@ -30,9 +29,8 @@ async fn other_writes_continue_during_a_large_expiry() {
     }
     assert_eq!(sweep.await.unwrap(), 200_000);
     assert!(turns > 5, "only {turns} writes in the meantime");
-    let left =
-        format!("SELECT (SELECT count(*) FROM {schema}.request_id), count(*) FROM {schema}.outcome WHERE noted_at = 0");
-    assert_eq!(Cluster::shared().run(&left), "0|0");
+    let left = "SELECT (SELECT count(*) FROM request_id), count(*) FROM outcome WHERE noted_at = 0";
+    assert_eq!(run_in(&url, left), "0|0");
 }
 
 /// The expiry of outcomes depends only on the database's clock, no matter what a node's clock says when it writes or
@@ -41,8 +39,7 @@ async fn other_writes_continue_during_a_large_expiry() {
 async fn wrong_clock_does_not_delete_outcomes() {
     let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    let schema = schema_of(&url);
-    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+    let run = |sql: &str| run_in(&url, sql);
     // A node whose clock is a year behind.
     run("INSERT INTO outcome (id, noted_at) SELECT sha256(n::TEXT::BYTEA), 0 FROM generate_series(1, 50) n");
     run("INSERT INTO outcome (id, noted_at, written_at) VALUES ('old', 9223372036854775807, 0)");
@@ -57,8 +54,7 @@ async fn wrong_clock_does_not_delete_outcomes() {
 async fn an_account_keeps_its_newest_events() {
     let Some(url) = fresh_schema() else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    let schema = schema_of(&url);
-    let run = |sql: &str| Cluster::shared().run(&format!("SET search_path = {schema}; {sql}"));
+    let run = |sql: &str| run_in(&url, sql);
     let (keep, now) = (Event::MAX_PER_ACCOUNT, NOON.unix_millis());
     run(&format!(
         "INSERT INTO account (id, org_id, agent_name, created_at) SELECT n, 'org_' || n, 'agent', 0 FROM generate_series(7, 8) n; \

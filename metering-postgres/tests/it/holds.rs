@@ -5,10 +5,10 @@ use metering_core::charging::{HoldAction, HoldId, HoldUpdate, Outcome, Posting};
 use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
 use metering_core::{ApiKey, Charge, Credits, Refusal, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
+use metering_tests::postgres::run_in;
 
 use crate::hold_scene::{AMOUNT, FALLBACK, GRANT, LEASE, Scene, capture, hold, later, open};
 use crate::lost_commits::NOON;
-use crate::versions::run_in;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_is_opened_in_one_round_trip_and_settled_in_two() {

@@ -3,13 +3,14 @@
 use metering_core::access::{Budget, BudgetReset, KeyTerms, Scopes};
 use metering_core::charging::Posting;
 use metering_core::money::{LedgerKind, NewLedgerEntry};
-use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey, SourceId};
+use metering_core::store::{KeyChange, KeyCreated, KeyStore, NewKey};
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
-use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, fresh_schema};
+use metering_sql::transfer::{Record, Section};
+use metering_tests::postgres::fresh_schema;
 
 use crate::lost_commits::NOON;
+use crate::moved::{moved, records};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_with_many_keys_is_moved_completely() {
@@ -52,31 +53,16 @@ async fn a_store_with_many_keys_is_moved_completely() {
     }
     source.report_leaked(&secrets[4].hash(), NOON).await.unwrap().unwrap();
 
-    let target = PostgresStore::connect_to_import(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
-    assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
-    copy(&source, &target, &mut |_, _| {}).await.unwrap();
-    let comparison = compare(&source, &target, &mut |_, _| {}).await.unwrap();
-    assert!(comparison.is_equal(), "{comparison:?}");
-    target.finish().await.unwrap();
+    let target = moved(&source).await;
     assert_eq!(target.verify().await.unwrap().discrepancies, []);
 
     let counts = [(Section::Keys, 8), (Section::Secrets, 9)];
     for (section, count) in counts {
-        // Page by page as well, so that the cursors are used.
-        let (mut after, mut found) = (None, 0);
-        loop {
-            let page = target.export(section, after.as_ref(), 3).await.unwrap();
-            found += page.items.len();
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        assert_eq!(found, count, "{section}");
+        assert_eq!(records(&target, section, 3).await.len(), count, "{section}");
     }
-    let page = target.export(Section::Keys, None, 100).await.unwrap();
+    let keys = records(&target, Section::Keys, 100).await;
     let metered = |record: &&Record| matches!(record, Record::Key(key) if key.meter.is_some());
-    assert_eq!(page.items.iter().filter(metered).count(), 4);
+    assert_eq!(keys.iter().filter(metered).count(), 4);
     let today = NOON.day();
     let shown = target.keys(&account, None, 100, today).await.unwrap();
     assert_eq!(shown, source.keys(&account, None, 100, today).await.unwrap());

@@ -11,10 +11,9 @@ use metering_core::{
 };
 use metering_postgres::PostgresStore;
 use metering_tests::database_proxy::DatabaseProxy;
-use metering_tests::postgres::{Cluster, fresh_schema};
+use metering_tests::postgres::{Cluster, fresh_schema, run_in};
 
 use crate::lost_commits::NOON;
-use crate::versions::run_in;
 
 const PRICE: i64 = 10;
 

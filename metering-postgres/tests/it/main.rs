@@ -15,6 +15,7 @@ mod holds;
 mod key_moves;
 mod keys;
 mod lost_commits;
+mod moved;
 mod opening;
 mod operators;
 mod pooler;

@@ -7,14 +7,14 @@ use metering_core::operators::{
     Actor, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry, NewOperator, OperatorTokenHash, Role,
 };
 use metering_core::prices::{NewPriceVersion, PriceNumber};
-use metering_core::store::{OperatorStore, PriceStore, RefillStore, SourceId};
+use metering_core::store::{OperatorStore, PriceStore, RefillStore};
 use metering_core::{Credits, Store};
 use metering_postgres::PostgresStore;
-use metering_sql::transfer::{Export, Import, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, fresh_schema, is_skipped};
+use metering_sql::transfer::Section;
+use metering_tests::postgres::{Cluster, fresh_schema, is_skipped, run_in};
 
 use crate::lost_commits::NOON;
-use crate::versions::run_in;
+use crate::moved::{moved, records};
 
 async fn log(store: &PostgresStore, outcome: AuditOutcome) -> AuditId {
     let entry = NewAuditEntry {
@@ -104,27 +104,13 @@ async fn what_operators_did_is_moved() {
     }
     let last = log(&source, done()).await;
 
-    let target = PostgresStore::connect_to_import(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
-    assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
-    copy(&source, &target, &mut |_, _| {}).await.unwrap();
-    let comparison = compare(&source, &target, &mut |_, _| {}).await.unwrap();
-    assert!(comparison.is_equal(), "{comparison:?}");
-    target.finish().await.unwrap();
+    let target = moved(&source).await;
     for (section, count) in
         [(Section::Operators, 3), (Section::Prices, 3), (Section::AuditLog, 3), (Section::Refills, 1)]
     {
-        // Page by page, so that the cursors are used.
-        let (mut after, mut found) = (None, Vec::new());
-        loop {
-            let page = target.export(section, after.as_ref(), 1).await.unwrap();
-            found.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = records(&target, section, 1).await;
         assert_eq!(found.len(), count, "{section:?}");
-        assert_eq!(found, source.export(section, None, 10).await.unwrap().items);
+        assert_eq!(found, records(&source, section, 10).await);
     }
     assert_eq!(target.operators().await.unwrap(), source.operators().await.unwrap());
     let everything = AuditQuery::default();

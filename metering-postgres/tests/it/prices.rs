@@ -4,10 +4,9 @@ use metering_core::prices::NewPriceVersion;
 use metering_core::store::PriceStore;
 use metering_core::{Store, StoreError};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::fresh_schema;
+use metering_tests::postgres::{fresh_schema, run_in};
 
 use crate::lost_commits::NOON;
-use crate::versions::run_in;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_catalogue_is_found() {

@@ -12,9 +12,9 @@ use metering_core::{
 };
 use metering_postgres::PostgresStore;
 use metering_sql::transfer::{Export, Section, TargetState};
-use metering_tests::postgres::fresh_schema;
+use metering_tests::postgres::{fresh_schema, run_in};
 
-use crate::versions::{current, migrate, run_in, version, version_seven, version_six, version_two};
+use crate::versions::{current, migrate, version, version_seven, version_six, version_two};
 
 const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
@@ -192,7 +192,7 @@ async fn every_account_of_version_six_gets_its_first_key() {
 
 /// Entries 5, a refund, and 4, a charge, of 3 atoms each in the tail, and the result of a request. The bytes are those
 /// of version 7.
-pub(crate) const BOOKS_OF_SEVEN: &str = "\
+const BOOKS_OF_SEVEN: &str = "\
 INSERT INTO account (id, org_id, agent_name, created_at) VALUES (5, 'org_x0000000000000000005', 'agent', 7000);
 INSERT INTO api_key (account, number, id, name, scopes, routes, networks, disabled, requests_per_minute, requests_per_day,
     max_in_flight, budget, created_at)
@@ -208,11 +208,33 @@ INSERT INTO meter (account, balance, purchased, granted, used, requests_per_minu
   VALUES (5, 991, 0, 1000, 9, 0, 0, 5, 20778,
     decode('000af0debc9a78563412060102' || '8098d2dfbf6801' || '0008f0debc9a78563412050002' || '8098d2dfbf6801', 'hex'));";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn accounts_of_version_seven_hold_nothing_and_go_on() {
-    let Some(url) = fresh_schema() else { return };
+/// A schema of version 7 or later with [`BOOKS_OF_SEVEN`]. `None` if these tests are disabled.
+pub(crate) fn books_of_version(version: usize) -> Option<String> {
+    let url = fresh_schema()?;
     version_seven(&url);
     run_in(&url, BOOKS_OF_SEVEN);
+    if version > 7 {
+        migrate(&url, 8..=version);
+    }
+    Some(url)
+}
+
+/// Upgrades a schema, and fails unless nodes of the version before could go on: their writes find everything that they
+/// name.
+pub(crate) async fn upgraded(url: &str) -> PostgresStore {
+    let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
+                   FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
+    let before = run_in(url, columns);
+    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
+    assert_eq!(version(url), current());
+    let after = run_in(url, columns);
+    assert!(before.lines().all(|table| after.lines().any(|other| other.starts_with(table))), "{before}\n{after}");
+    store
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_of_version_seven_hold_nothing_and_go_on() {
+    let Some(url) = books_of_version(7) else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     assert_eq!(version(&url), current());
     // Running nodes of version 7 stop: all their commits write this column.
@@ -250,10 +272,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
 /// The new columns change nothing for accounts, and nodes of version 8 go on: what they write has no value for them.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_eight_are_refilled() {
-    let Some(url) = fresh_schema() else { return };
-    version_seven(&url);
-    run_in(&url, BOOKS_OF_SEVEN);
-    migrate(&url, 8..=8);
+    let Some(url) = books_of_version(8) else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     assert_eq!(store.refill().await.unwrap(), None);
     assert_eq!(store.refill_accounts(NOON, 10).await.unwrap(), Refilled::NOTHING);
@@ -276,10 +295,7 @@ async fn accounts_of_version_eight_are_refilled() {
 /// Nodes of version 9 would change accounts without writing events.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_nine_get_events_and_nodes_of_that_version_stop() {
-    let Some(url) = fresh_schema() else { return };
-    version_seven(&url);
-    run_in(&url, BOOKS_OF_SEVEN);
-    migrate(&url, 8..=9);
+    let Some(url) = books_of_version(9) else { return };
     let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
     let of_nine = "SELECT count(*) FROM pg_attribute WHERE attrelid = 'outcome'::regclass AND attname = 'marked_at'";
     assert_eq!(run_in(&url, of_nine), "0", "all commits of version 9 write this column");

@@ -4,11 +4,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use metering_tests::postgres::{Cluster, schema_of};
-
-pub(crate) fn run_in(url: &str, sql: &str) -> String {
-    Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(url)))
-}
+use metering_tests::postgres::run_in;
 
 /// The version of the schema.
 pub(crate) fn version(url: &str) -> usize {

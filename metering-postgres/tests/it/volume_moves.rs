@@ -1,15 +1,14 @@
 //! Moves a store with counted routes to another database, and compares both.
 
 use metering_core::charging::Posting;
-use metering_core::store::SourceId;
 use metering_core::{AccountId, ApiKey, Charge, Credits, NewAccount, Store, SystemRandomness};
 use metering_postgres::PostgresStore;
-use metering_sql::transfer::{Export, Import, Record, Section, TargetState, compare, copy};
-use metering_tests::postgres::{Cluster, fresh_schema};
+use metering_sql::transfer::{Record, Section};
+use metering_tests::postgres::{fresh_schema, run_in};
 
 use crate::hold_scene::decided;
 use crate::lost_commits::NOON;
-use crate::versions::run_in;
+use crate::moved::{moved, records};
 use crate::volumes::{by_volume, tiers};
 
 /// Sorted by bytes; every collation of a language sorts them in another order.
@@ -42,24 +41,10 @@ async fn counts_are_moved_in_the_order_of_their_bytes_and_go_on() {
         let receipt = decided(&source, charge, NOON).await.unwrap();
         source.commit(vec![Posting::Refund(receipt.into_refund().unwrap())], NOON).await.unwrap();
     }
-    let target = PostgresStore::connect_to_import(&Cluster::shared().fresh_schema().parse().unwrap()).await.unwrap();
-    assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
-    copy(&source, &target, &mut |_, _| {}).await.unwrap();
-    let comparison = compare(&source, &target, &mut |_, _| {}).await.unwrap();
-    assert!(comparison.is_equal(), "{comparison:?}");
-    target.finish().await.unwrap();
+    let target = moved(&source).await;
 
     for store in [&source, &target] {
-        // Page by page, so that the cursors are used.
-        let (mut after, mut found) = (None, Vec::new());
-        loop {
-            let page = store.export(Section::Volumes, after.as_ref(), 1).await.unwrap();
-            found.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = records(store, Section::Volumes, 1).await;
         let found: Vec<_> = found
             .iter()
             .map(|record| match record {

@@ -8,13 +8,12 @@ use metering_core::charging::{CountedRoute, HoldAction, Posting, Volume, VolumeT
 use metering_core::clock::Month;
 use metering_core::{Charge, ClientSource, Credits, Receipt, Store, StoreError, UsageLine};
 use metering_postgres::PostgresStore;
-use metering_tests::postgres::fresh_schema;
+use metering_tests::postgres::run_in;
 use tokio::task::JoinSet;
 
 use crate::hold_scene::{GRANT, Scene, decided, hold};
 use crate::lost_commits::NOON;
-use crate::upgrade::{BOOKS_OF_SEVEN, charge_of};
-use crate::versions::{current, migrate, run_in, version, version_seven};
+use crate::upgrade::{books_of_version, charge_of, upgraded};
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
 pub(crate) fn tiers() -> Arc<VolumeTiers> {
@@ -184,17 +183,8 @@ async fn a_batch_counts_in_order() {
 /// Nodes of version 13 go on: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
-    let Some(url) = fresh_schema() else { return };
-    version_seven(&url);
-    run_in(&url, BOOKS_OF_SEVEN);
-    migrate(&url, 8..=13);
-    let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
-                   FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
-    let before = run_in(&url, columns);
-    let store = PostgresStore::connect(&url.parse().unwrap()).await.unwrap();
-    assert_eq!(version(&url), current());
-    let after = run_in(&url, columns);
-    assert!(before.lines().all(|table| after.lines().any(|other| other.starts_with(table))), "{before}\n{after}");
+    let Some(url) = books_of_version(13) else { return };
+    let store = upgraded(&url).await;
     let id = "org_x0000000000000000005".parse().unwrap();
     assert_eq!(store.volumes(&id).await.unwrap(), []);
     let receipts =
@@ -207,10 +197,7 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
 /// from an earlier month is ignored.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_of_version_fourteen_leave_returned_places() {
-    let Some(url) = fresh_schema() else { return };
-    version_seven(&url);
-    run_in(&url, BOOKS_OF_SEVEN);
-    migrate(&url, 8..=14);
+    let Some(url) = books_of_version(14) else { return };
     let month = NOON.day().month().unix_months();
     let written = "INSERT INTO route_volume (account, route_template, http_method, month, requests) VALUES \
                    (5, '/x', 'GET', $month, 2) ON CONFLICT (account, route_template, http_method) \

@@ -2,7 +2,7 @@
 
 use metering_core::events::{DeliveryFilter, WebhookId, WebhookState};
 use metering_core::store::EventStore;
-use metering_tests::postgres::{Cluster, schema_of};
+use metering_tests::postgres::run_in;
 
 use crate::event_deliveries::claim;
 use crate::events::{post, terms, webhook};
@@ -23,7 +23,7 @@ const RECORDER: &str = "CREATE TABLE is_failing (); \
 
 /// Runs SQL in the scene's schema.
 fn run(scene: &Scene, sql: &str) -> String {
-    Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&scene.url)))
+    run_in(&scene.url, sql)
 }
 
 /// Writes many deliveries to a webhook, and one to each webhook of the account.

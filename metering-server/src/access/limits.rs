@@ -11,6 +11,7 @@ mod network;
 mod payer_key;
 mod payments;
 
+use std::hash::Hash;
 use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
@@ -29,33 +30,71 @@ use payer_key::PayerKey;
 /// polls exactly at the interval must not be refused.
 const POLL_SLACK: Duration = Duration::from_millis(500);
 
-/// All rate limits.
-#[derive(Debug)]
-pub(crate) struct Limits<C: Clock = DefaultClock> {
-    signup: Limiter<Network, C>,
-    signup_network: Limiter<Network, C>,
-    email: Limiter<String, C>,
-    email_network: Limiter<(String, Network), C>,
-    verification: Limiter<Network, C>,
-    verification_network: Limiter<Network, C>,
-    polls: Limiter<Network, C>,
-    sessions: Limiter<SessionHash, C>,
-    recovery: Limiter<Network, C>,
-    recovery_mail: Limiter<String, C>,
-    sign_in_mail: Limiter<String, C>,
-    mail_network: Limiter<(String, Network), C>,
-    verification_mail: Limiter<AccountId, C>,
-    verification_mail_address: Limiter<String, C>,
-    wallet: Limiter<Address, C>,
-    quotes: Limiter<(Address, Network), C>,
-    top_up_quotes: Limiter<AccountId, C>,
-    top_up_polls: Limiter<AccountId, C>,
-    leak_reports: Limiter<Network, C>,
-    key_changes: Limiter<KeyId, C>,
-    account_key_changes: Limiter<AccountId, C>,
-    webhook_tests: Limiter<AccountId, C>,
-    payments: Limiter<Network, C>,
-    payments_wallet: Limiter<PayerKey, C>,
+/// Declares the limits: whom each counts, and the key of its quota.
+macro_rules! limits {
+    ($($limit:ident: $who:ty = $quota:ident;)+) => {
+        /// All rate limits.
+        #[derive(Debug)]
+        pub(crate) struct Limits<C: Clock = DefaultClock> {
+            $($limit: Limiter<$who, C>,)+
+            /// Status polls of a signup. Their interval is no quota.
+            sessions: Limiter<SessionHash, C>,
+        }
+
+        impl<C: Clock + Clone> Limits<C> {
+            fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
+                // Clients get the interval in whole seconds, at least one.
+                let announced = Duration::from_secs(poll_interval.duration().as_secs().max(1));
+                Self {
+                    $($limit: Limiter::new(config.$quota, clock.clone()),)+
+                    sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock),
+                }
+            }
+
+            /// Applies these limits from now on. Unchanged limits keep their counts.
+            pub(crate) fn replace(&self, config: &LimitsConfig) {
+                $(self.$limit.replace(config.$quota);)+
+            }
+
+            /// Forgets clients whose whole quota is available again, and releases their memory.
+            ///
+            /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with
+            /// many addresses lock everyone out; admitting them uncounted would let the attacker switch off the limits.
+            /// Memory is bounded anyway: a client that sent one request is forgotten by the first call at least two
+            /// intervals of its quota later, so a flood takes about fifty bytes, plus an email address, per request of
+            /// the last minutes.
+            pub(crate) fn forget_idle(&self) {
+                $(self.$limit.forget_idle();)+
+                self.sessions.forget_idle();
+            }
+        }
+    };
+}
+
+limits! {
+    signup: Network = signup_per_ip;
+    signup_network: Network = signup_per_network;
+    email: String = signup_per_email;
+    email_network: (String, Network) = signup_per_email_and_network;
+    verification: Network = verification_per_ip;
+    verification_network: Network = verification_per_network;
+    polls: Network = polls_per_ip;
+    recovery: Network = recovery_per_ip;
+    recovery_mail: String = recovery_mails_per_email;
+    sign_in_mail: String = recovery_mails_per_email;
+    mail_network: (String, Network) = mails_per_email_and_network;
+    verification_mail: AccountId = verification_mails_per_account;
+    verification_mail_address: String = verification_mails_per_email;
+    wallet: Address = per_wallet;
+    quotes: (Address, Network) = quotes_per_wallet_and_network;
+    top_up_quotes: AccountId = topup_quotes_per_account;
+    top_up_polls: AccountId = topup_polls_per_account;
+    leak_reports: Network = leak_reports_per_ip;
+    key_changes: KeyId = key_changes_per_key;
+    account_key_changes: AccountId = key_changes_per_account;
+    webhook_tests: AccountId = webhook_tests_per_account;
+    payments: Network = payments_per_ip;
+    payments_wallet: PayerKey = payments_per_wallet;
 }
 
 impl Limits {
@@ -67,73 +106,13 @@ impl Limits {
 }
 
 impl<C: Clock + Clone> Limits<C> {
-    fn with_clock(config: &LimitsConfig, poll_interval: Span, clock: C) -> Self {
-        // Clients get the interval in whole seconds, at least one.
-        let announced = Duration::from_secs(poll_interval.duration().as_secs().max(1));
-        Self {
-            signup: Limiter::new(config.signup_per_ip, clock.clone()),
-            signup_network: Limiter::new(config.signup_per_network, clock.clone()),
-            email: Limiter::new(config.signup_per_email, clock.clone()),
-            email_network: Limiter::new(config.signup_per_email_and_network, clock.clone()),
-            verification: Limiter::new(config.verification_per_ip, clock.clone()),
-            verification_network: Limiter::new(config.verification_per_network, clock.clone()),
-            polls: Limiter::new(config.polls_per_ip, clock.clone()),
-            sessions: Limiter::spaced(announced.saturating_sub(POLL_SLACK), clock.clone()),
-            recovery: Limiter::new(config.recovery_per_ip, clock.clone()),
-            recovery_mail: Limiter::new(config.recovery_mails_per_email, clock.clone()),
-            sign_in_mail: Limiter::new(config.recovery_mails_per_email, clock.clone()),
-            mail_network: Limiter::new(config.mails_per_email_and_network, clock.clone()),
-            verification_mail: Limiter::new(config.verification_mails_per_account, clock.clone()),
-            verification_mail_address: Limiter::new(config.verification_mails_per_email, clock.clone()),
-            wallet: Limiter::new(config.per_wallet, clock.clone()),
-            quotes: Limiter::new(config.quotes_per_wallet_and_network, clock.clone()),
-            top_up_quotes: Limiter::new(config.topup_quotes_per_account, clock.clone()),
-            top_up_polls: Limiter::new(config.topup_polls_per_account, clock.clone()),
-            leak_reports: Limiter::new(config.leak_reports_per_ip, clock.clone()),
-            key_changes: Limiter::new(config.key_changes_per_key, clock.clone()),
-            account_key_changes: Limiter::new(config.key_changes_per_account, clock.clone()),
-            webhook_tests: Limiter::new(config.webhook_tests_per_account, clock.clone()),
-            payments: Limiter::new(config.payments_per_ip, clock.clone()),
-            payments_wallet: Limiter::new(config.payments_per_wallet, clock),
-        }
-    }
-
-    /// Applies these limits from now on. Unchanged limits keep their counts.
-    pub(crate) fn replace(&self, config: &LimitsConfig) {
-        self.signup.replace(config.signup_per_ip);
-        self.signup_network.replace(config.signup_per_network);
-        self.email.replace(config.signup_per_email);
-        self.email_network.replace(config.signup_per_email_and_network);
-        self.verification.replace(config.verification_per_ip);
-        self.verification_network.replace(config.verification_per_network);
-        self.polls.replace(config.polls_per_ip);
-        self.recovery.replace(config.recovery_per_ip);
-        self.recovery_mail.replace(config.recovery_mails_per_email);
-        self.sign_in_mail.replace(config.recovery_mails_per_email);
-        self.mail_network.replace(config.mails_per_email_and_network);
-        self.verification_mail.replace(config.verification_mails_per_account);
-        self.verification_mail_address.replace(config.verification_mails_per_email);
-        self.wallet.replace(config.per_wallet);
-        self.quotes.replace(config.quotes_per_wallet_and_network);
-        self.top_up_quotes.replace(config.topup_quotes_per_account);
-        self.top_up_polls.replace(config.topup_polls_per_account);
-        self.leak_reports.replace(config.leak_reports_per_ip);
-        self.key_changes.replace(config.key_changes_per_key);
-        self.account_key_changes.replace(config.key_changes_per_account);
-        self.webhook_tests.replace(config.webhook_tests_per_account);
-        self.payments.replace(config.payments_per_ip);
-        self.payments_wallet.replace(config.payments_per_wallet);
-    }
-
     /// Counts a signup, quote, claim, top-up or invitation by mail of a client.
     ///
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn signup(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many signup requests from your network address", seconds);
-        self.signup.check(&Network::of(client.ip())).map_err(refused)?;
-        let refused = |seconds| refusal("Too many signup requests from your network", seconds);
-        self.signup_network.check(&Network::around(client.ip())).map_err(refused)
+        allow(&self.signup, &Network::of(client.ip()), "Too many signup requests from your network address")?;
+        allow(&self.signup_network, &Network::around(client.ip()), "Too many signup requests from your network")
     }
 
     /// Counts a signup for an email address. The network's quota is checked first: a signup that it refuses does not
@@ -143,10 +122,12 @@ impl<C: Clock + Clone> Limits<C> {
     /// 429 when the limit of this network or the total limit is reached.
     pub(crate) fn email(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
         let email = email.folded();
-        let refused = |seconds| refusal("Too many signups for this email address from your network", seconds);
-        self.email_network.check(&(email.clone(), Network::around(client.ip()))).map_err(refused)?;
-        let refused = |seconds| refusal("Too many signups for this email address", seconds);
-        self.email.check(&email).map_err(refused)
+        allow(
+            &self.email_network,
+            &(email.clone(), Network::around(client.ip())),
+            "Too many signups for this email address from your network",
+        )?;
+        allow(&self.email, &email, "Too many signups for this email address")
     }
 
     /// Counts a client's request for a bot challenge, user code lookup or signup approval.
@@ -154,10 +135,8 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn verification(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many attempts from your network address", seconds);
-        self.verification.check(&Network::of(client.ip())).map_err(refused)?;
-        let refused = |seconds| refusal("Too many attempts from your network", seconds);
-        self.verification_network.check(&Network::around(client.ip())).map_err(refused)
+        allow(&self.verification, &Network::of(client.ip()), "Too many attempts from your network address")?;
+        allow(&self.verification_network, &Network::around(client.ip()), "Too many attempts from your network")
     }
 
     /// Counts a signup status poll.
@@ -165,11 +144,10 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the interval has clearly not passed yet, or the client has polled too often.
     pub(crate) fn poll(&self, client: &ClientAddress, token: &str) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many status polls from your network address", seconds);
-        self.polls.check(&Network::of(client.ip())).map_err(refused)?;
+        allow(&self.polls, &Network::of(client.ip()), "Too many status polls from your network address")?;
         // A malformed token belongs to no session, so do not store it.
         let Ok(token) = SessionToken::parse(token) else { return Ok(()) };
-        self.sessions.check(&token.hash()).map_err(|seconds| refusal("Polled sooner than the interval allows", seconds))
+        allow(&self.sessions, &token.hash(), "Polled sooner than the interval allows")
     }
 
     /// Counts a client's key recovery request.
@@ -177,8 +155,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn recovery(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many key recovery requests from your network address", seconds);
-        self.recovery.check(&Network::of(client.ip())).map_err(refused)
+        allow(&self.recovery, &Network::of(client.ip()), "Too many key recovery requests from your network address")
     }
 
     /// Counts recovery mail to an address, and returns whether to send it. A refusal does not lock the owner out: the
@@ -197,8 +174,11 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn mail(&self, client: &ClientAddress, email: &Email) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many links for this email address from your network", seconds);
-        self.mail_network.check(&(email.folded(), Network::around(client.ip()))).map_err(refused)
+        allow(
+            &self.mail_network,
+            &(email.folded(), Network::around(client.ip())),
+            "Too many links for this email address from your network",
+        )
     }
 
     /// Counts verification mail that an account's owner asked for: for the network, the account, whatever its key is
@@ -213,10 +193,8 @@ impl<C: Clock + Clone> Limits<C> {
         email: &Email,
     ) -> Result<(), Problem> {
         self.mail(client, email)?;
-        let refused = |seconds| refusal("Too many links for this account", seconds);
-        self.verification_mail.check(account).map_err(refused)?;
-        let refused = |seconds| refusal("Too many links for this email address", seconds);
-        self.verification_mail_address.check(&email.folded()).map_err(refused)
+        allow(&self.verification_mail, account, "Too many links for this account")?;
+        allow(&self.verification_mail_address, &email.folded(), "Too many links for this email address")
     }
 
     /// Counts a request that names a wallet, from any client. Anyone may name any wallet, so check the client's own
@@ -225,7 +203,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn wallet(&self, wallet: &Address) -> Result<(), Problem> {
-        self.wallet.check(wallet).map_err(|seconds| refusal("Too many requests for this wallet", seconds))
+        allow(&self.wallet, wallet, "Too many requests for this wallet")
     }
 
     /// Counts a quote for a wallet, in the same order as [`Self::email`]: quotes use up tags that the wallet's owner
@@ -234,8 +212,11 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit of this network or the total limit is reached.
     pub(crate) fn quote(&self, client: &ClientAddress, wallet: &Address) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many quotes for this wallet from your network", seconds);
-        self.quotes.check(&(*wallet, Network::around(client.ip()))).map_err(refused)?;
+        allow(
+            &self.quotes,
+            &(*wallet, Network::around(client.ip())),
+            "Too many quotes for this wallet from your network",
+        )?;
         self.wallet(wallet)
     }
 
@@ -244,8 +225,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn top_up_quote(&self, account: &AccountId) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many requests for top-up quotes by this account", seconds);
-        self.top_up_quotes.check(account).map_err(refused)
+        allow(&self.top_up_quotes, account, "Too many requests for top-up quotes by this account")
     }
 
     /// Counts an account's status poll of a top-up quote.
@@ -253,8 +233,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn top_up_poll(&self, account: &AccountId) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many status polls of top-up quotes by this account", seconds);
-        self.top_up_polls.check(account).map_err(refused)
+        allow(&self.top_up_polls, account, "Too many status polls of top-up quotes by this account")
     }
 
     /// Counts a client's report of a leaked key.
@@ -262,8 +241,11 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn leak_report(&self, client: &ClientAddress) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many reports of leaked keys from your network address", seconds);
-        self.leak_reports.check(&Network::of(client.ip())).map_err(refused)
+        allow(
+            &self.leak_reports,
+            &Network::of(client.ip()),
+            "Too many reports of leaked keys from your network address",
+        )
     }
 
     /// Counts a change of keys that this key asks for: for the key, and, unless it is the account's first one, for all
@@ -273,13 +255,11 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when a limit is reached.
     pub(crate) fn key_changes(&self, actor: &Key) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many changes of keys", seconds);
-        self.key_changes.check(&actor.id).map_err(refused)?;
+        allow(&self.key_changes, &actor.id, "Too many changes of keys")?;
         if actor.number.is_first() {
             return Ok(());
         }
-        let refused = |seconds| refusal("Too many changes of keys by this account's other keys", seconds);
-        self.account_key_changes.check(&actor.account).map_err(refused)
+        allow(&self.account_key_changes, &actor.account, "Too many changes of keys by this account's other keys")
     }
 
     /// Counts a refresh of an access token, which rotates its key.
@@ -287,7 +267,7 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn refresh(&self, key: &KeyId) -> Result<(), Problem> {
-        self.key_changes.check(key).map_err(|seconds| refusal("Too many refreshes of this access", seconds))
+        allow(&self.key_changes, key, "Too many refreshes of this access")
     }
 
     /// Counts a test of a webhook, or a resent delivery. Each is a request to a URL that the account
@@ -296,47 +276,19 @@ impl<C: Clock + Clone> Limits<C> {
     /// # Errors
     /// 429 when the limit is reached.
     pub(crate) fn webhook_test(&self, account: &AccountId) -> Result<(), Problem> {
-        let refused = |seconds| refusal("Too many tests of webhooks and resent deliveries by this account", seconds);
-        self.webhook_tests.check(account).map_err(refused)
-    }
-
-    /// Forgets clients whose whole quota is available again, and releases their memory.
-    ///
-    /// The number of remembered clients has no cap. Refusing new clients above a cap would let an attacker with many
-    /// addresses lock everyone out; admitting them uncounted would let the attacker switch off the limits. Memory is
-    /// bounded anyway: a client that sent one request is forgotten by the first call at least two intervals of its
-    /// quota later, so a flood takes about fifty bytes, plus an email address, per request of the last minutes.
-    pub(crate) fn forget_idle(&self) {
-        self.signup.forget_idle();
-        self.signup_network.forget_idle();
-        self.email.forget_idle();
-        self.email_network.forget_idle();
-        self.verification.forget_idle();
-        self.verification_network.forget_idle();
-        self.polls.forget_idle();
-        self.sessions.forget_idle();
-        self.recovery.forget_idle();
-        self.recovery_mail.forget_idle();
-        self.sign_in_mail.forget_idle();
-        self.mail_network.forget_idle();
-        self.verification_mail.forget_idle();
-        self.verification_mail_address.forget_idle();
-        self.wallet.forget_idle();
-        self.quotes.forget_idle();
-        self.top_up_quotes.forget_idle();
-        self.top_up_polls.forget_idle();
-        self.leak_reports.forget_idle();
-        self.key_changes.forget_idle();
-        self.account_key_changes.forget_idle();
-        self.webhook_tests.forget_idle();
-        self.payments.forget_idle();
-        self.payments_wallet.forget_idle();
+        allow(&self.webhook_tests, account, "Too many tests of webhooks and resent deliveries by this account")
     }
 }
 
-fn refusal(what: &str, seconds: u64) -> Problem {
-    let message = format!("{what}; try again in {seconds} s.");
-    Problem::new(ErrorCode::RateLimited, message).retry_after(seconds)
+/// Counts one request of `who`.
+///
+/// # Errors
+/// 429, which begins with `what`, when the quota is used up.
+fn allow<K: Clone + Eq + Hash, C: Clock>(limiter: &Limiter<K, C>, who: &K, what: &str) -> Result<(), Problem> {
+    limiter.check(who).map_err(|seconds| {
+        let message = format!("{what}; try again in {seconds} s.");
+        Problem::new(ErrorCode::RateLimited, message).retry_after(seconds)
+    })
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::pages::ErrorLinks;
 use crate::run::conflict;
 
 /// The parts of a server that operators use.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AdminApp {
     pub(super) app: Arc<App>,
     pub(super) administration: Administration,
@@ -92,21 +92,10 @@ impl AdminApp {
         Self {
             administration: administration.with_conflict(move |catalogue| conflict(catalogue, &served)),
             app,
-            reload: self.reload.clone(),
-            sessions: Arc::clone(&self.sessions),
-            oidc: self.oidc.clone(),
-            chains: self.chains.clone(),
             brand: config.brand.name.as_str().to_owned(),
             config,
-            tasks: self.tasks.clone(),
-            reports: Arc::clone(&self.reports),
-            scans: Arc::clone(&self.scans),
             openapi,
-            error_links: self.error_links.clone(),
-            started_at: self.started_at,
-            verifying: Arc::clone(&self.verifying),
-            runways: Arc::clone(&self.runways),
-            rehearsing: Arc::clone(&self.rehearsing),
+            ..self.clone()
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::StatusCode;
 use metering_admin::check_catalogue;
 use metering_admin::wire::{CatalogueCheckDocument, RehearsalDocument};
@@ -44,18 +45,11 @@ pub(super) async fn catalogue(app: &AdminApp, request: Request) -> Result<Reply,
 ))]
 pub(super) async fn check(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
     app.viewer(&request).await?;
-    let (service, config, body) = (Arc::clone(&app.app.service), Arc::clone(&app.config), request.body);
-    // A large one takes many milliseconds, in which the worker would serve no other connection.
-    let checking = tokio::task::spawn_blocking(move || {
-        let text = std::str::from_utf8(&body).ok()?;
-        Some(check_catalogue(service.catalogue(), text, |catalogue| conflict(catalogue, &config)))
+    let (service, config) = (Arc::clone(&app.app.service), Arc::clone(&app.config));
+    let checked = of_text(request.body, move |text| {
+        check_catalogue(service.catalogue(), text, |catalogue| conflict(catalogue, &config))
     });
-    let checked = checking.await.map_err(|error| {
-        tracing::error!(%error, "could not check a catalogue");
-        Problem::internal()
-    })?;
-    let checked = checked.ok_or_else(|| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
-    Ok(json(StatusCode::OK, &checked))
+    Ok(json(StatusCode::OK, &checked.await?))
 }
 
 /// Rehearse a catalogue: what past usage would have cost with it, and who would have run out
@@ -72,19 +66,19 @@ pub(super) async fn rehearse(app: &AdminApp, request: Request) -> Result<Reply, 
     app.viewer(&request).await?;
     let days = bounded::<30, 366>(&request.query, "days")?;
     let _rehearsing = app.rehearsing.lock().await;
-    let body = request.body;
-    // As for a check, a large one takes many milliseconds.
-    let reading = tokio::task::spawn_blocking(move || {
-        let text = std::str::from_utf8(&body).ok()?;
-        Some(Catalogue::from_json(text))
-    });
+    let new = of_text(request.body, Catalogue::from_json).await?.map_err(|error| Error::field("catalogue", error))?;
+    let served = app.app.service.catalogue();
+    let document = app.administration.rehearse(&new, Some(served), days, REHEARSED).await?;
+    Ok(json(StatusCode::OK, &document))
+}
+
+/// What `read` makes of the text of a catalogue. A large one takes many milliseconds, in which the worker would serve no
+/// other connection.
+async fn of_text<T: Send + 'static>(body: Bytes, read: impl FnOnce(&str) -> T + Send + 'static) -> Result<T, Problem> {
+    let reading = tokio::task::spawn_blocking(move || std::str::from_utf8(&body).ok().map(read));
     let read = reading.await.map_err(|error| {
         tracing::error!(%error, "could not read a catalogue");
         Problem::internal()
     })?;
-    let read = read.ok_or_else(|| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))?;
-    let new = read.map_err(|error| Error::field("catalogue", error))?;
-    let served = app.app.service.catalogue();
-    let document = app.administration.rehearse(&new, Some(served), days, REHEARSED).await?;
-    Ok(json(StatusCode::OK, &document))
+    read.ok_or_else(|| Problem::new(ErrorCode::InvalidJson, "The catalogue is not UTF-8 text."))
 }

@@ -7,11 +7,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Body, SizeHint};
 use http_body_util::BodyExt;
 use metering_core::InFlightSlot;
 
-use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody};
 use crate::http::Response;
 
 /// Moves the slot of a response into its body, if it has one.
@@ -32,10 +32,7 @@ impl<S: Unpin> Body for Counted<S> {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         if !matches!(frame, Some(Ok(_))) {
             self.slot = None;
@@ -57,6 +54,7 @@ mod tests {
     use std::sync::Arc;
 
     use futures_util::stream;
+    use http_body::Frame;
     use http_body_util::StreamBody;
 
     use super::*;

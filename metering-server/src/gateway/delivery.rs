@@ -19,6 +19,8 @@ use crate::http::Response;
 
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
+/// What comes next of a body.
+pub(crate) type NextFrame<E = BodyError> = Option<Result<Frame<Bytes>, E>>;
 
 /// Whether the head must be sent without waiting for the body: event streams, and other content that is read piece by
 /// piece.
@@ -67,10 +69,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Prefetched<B> {
     type Data = Bytes;
     type Error = B::Error;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame<Self::Error>> {
         match self.first.take() {
             Some(frame) => Poll::Ready(Some(Ok(frame))),
             None => Pin::new(&mut self.body).poll_frame(context),
@@ -117,10 +116,7 @@ impl Body for RefundingBody {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame> {
         if let State::Refunding(refund, error) = &mut self.state {
             ready!(refund.as_mut().poll(context));
             let error = error.take();

@@ -16,7 +16,7 @@ use metering_core::catalogue::ErrorShape;
 use metering_core::charging::HoldId;
 use metering_core::wire::{ErrorBody, ErrorCode};
 
-use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
+use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody, has_plain_events};
 use crate::http::Response;
 
 /// Says why this service ended a stream, once it has.
@@ -83,10 +83,7 @@ impl Body for ErrorEvents {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame> {
         if self.is_over {
             return Poll::Ready(None);
         }

@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use metering_core::catalogue::{HeaderPatterns, RemovedHeaders, is_of_gateway, is_same_header};
 
 use crate::config::{ConfigError, GatewayConfig};
-use crate::gateway::delivery::{BodyError, ResponseBody};
+use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody};
 use crate::http::Response;
 
 /// What the configuration says about headers, for all routes.
@@ -122,10 +122,7 @@ impl Body for CleanTrailers {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame> {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
         Poll::Ready(frame.map(|frame| {
             Ok(match frame?.into_trailers() {

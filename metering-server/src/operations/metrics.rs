@@ -142,9 +142,8 @@ pub(crate) fn watched(chain_id: u64, watched: &WatchReport) {
         .increment(u64::from(count));
     }
     if let Some(block) = watched.scanned_to {
-        let block = u32::try_from(block).map_or(f64::INFINITY, f64::from);
         gauge!("metering_watched_block", "The last block that the watcher scanned, by chain", "chain_id" => chain)
-            .set(block);
+            .set(gauge_of(block));
     }
 }
 
@@ -269,13 +268,12 @@ pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
 /// Records how many payments reverted within the last hour, and whether that was too many.
 pub(crate) fn reverted_payments(chain_id: u64, reverts: usize, is_paused: bool) {
     let chain = chain_id.to_string();
-    let reverts = u32::try_from(reverts).map_or(f64::INFINITY, f64::from);
     gauge!(
         "metering_gas_wallet_reverts",
         "Payments that reverted within the last hour at the cost of the wallet that pays gas, by chain",
         "chain_id" => chain.clone()
     )
-    .set(reverts);
+    .set(gauge_of(reverts));
     gauge!(
         "metering_self_settlement_paused",
         "1 while no payments are executed on a chain because too many reverted, by chain",
@@ -329,10 +327,10 @@ pub(crate) fn render(
         .absolute(stats.failed_postings.load(Ordering::Relaxed));
     counter!("metering_commit_postings_total", "Charges and refunds included in commits")
         .absolute(stats.postings.load(Ordering::Relaxed));
-    gauge!("metering_queue_length", "Charges waiting to be committed").set(as_gauge(meter.queued()));
-    gauge!("metering_streams_open", "Open streams on this node").set(as_gauge(streams_open));
+    gauge!("metering_queue_length", "Charges waiting to be committed").set(gauge_of(meter.queued()));
+    gauge!("metering_streams_open", "Open streams on this node").set(gauge_of(streams_open));
     gauge!("metering_bodies_kept_bytes", "Memory that request bodies and kept responses take on this node")
-        .set(as_gauge(bodies_kept));
+        .set(gauge_of(bodies_kept));
     courier.into_iter().for_each(render_webhooks);
     recorder.run_upkeep();
     let mut text = recorder.render();
@@ -375,13 +373,9 @@ fn render_holds(meter: &Meter) {
     counter!("metering_holds_total", "Requests whose credits were held").absolute(holds.load(Ordering::Relaxed));
     counter!("metering_holds_exceeded_total", "Requests that cost more than was held")
         .absolute(exceeded_holds.load(Ordering::Relaxed));
-    gauge!("metering_holds_open", "Holds of the requests that this node serves").set(as_gauge(meter.open_holds()));
+    gauge!("metering_holds_open", "Holds of the requests that this node serves").set(gauge_of(meter.open_holds()));
 }
 
-fn gauge_of(count: u64) -> f64 {
-    u32::try_from(count).map_or(f64::INFINITY, f64::from)
-}
-
-fn as_gauge(count: usize) -> f64 {
-    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+fn gauge_of(count: impl TryInto<u32>) -> f64 {
+    TryInto::<u32>::try_into(count).map_or(f64::INFINITY, f64::from)
 }

@@ -9,9 +9,8 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::offers::rows::{Stored, pending};
 use crate::offers::stored_place::StoredPlace;
-use crate::record::{self, Record, find, put};
+use crate::record::{self, Record, find, put, table};
 use crate::row::{Reader, Row};
-use crate::table::Column::{Own, Place};
 use crate::table::Table;
 use crate::transfer::GasPlacesRecord;
 use crate::value::Value;
@@ -19,11 +18,7 @@ use crate::{numbered, values};
 
 /// Without the places that were given back, which are in a table of their own ([`given_back`]).
 impl Record for GasPlacesRecord {
-    const TABLE: Table = Table {
-        name: "gas_place",
-        key: &["chain_id", "wallet"],
-        columns: &[Own("chain_id"), Own("wallet"), Place("next")],
-    };
+    const TABLE: Table = table!("gas_place" by ["chain_id", "wallet"] { Own(chain_id), Own(wallet), Place(next) });
 
     fn values(&self) -> Result<Vec<Value>> {
         let Self { chain_id, wallet, next, given_back: _ } = self;

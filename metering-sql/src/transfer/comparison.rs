@@ -5,8 +5,7 @@ use std::fmt;
 
 use metering_core::store::{Cursor, StoreError};
 
-use crate::transfer::record::Record;
-use crate::transfer::section::Section;
+use crate::transfer::section::{Record, Section};
 use crate::transfer::sums::Sums;
 use crate::transfer::traits::Export;
 use crate::transfer::{PAGE, Progress};

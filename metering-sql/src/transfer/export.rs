@@ -8,7 +8,7 @@ use crate::fault::{Result, corrupt};
 use crate::offers::parts;
 use crate::row::{Row, only};
 use crate::transfer::position::{Part, Position};
-use crate::transfer::record::Record;
+use crate::transfer::section::Record;
 use crate::transfer::source::Source;
 use crate::value::{ToValue, Value};
 use crate::values;

@@ -8,9 +8,9 @@ use metering_core::usage::DailyTotal;
 
 use crate::executor::Executor;
 use crate::fault::Result;
-use crate::transfer::record::{AccountRecord, DeliveryRecord, GasPlacesRecord, Record};
+use crate::transfer::record::{AccountRecord, DeliveryRecord, GasPlacesRecord};
 use crate::transfer::rows::Rows;
-use crate::transfer::section::Section;
+use crate::transfer::section::{Record, Section};
 use crate::{accounts, deliveries, keys, numbered, offers, record, usage, webhooks};
 
 /// The records of a batch that are of one kind; it has no others.

@@ -23,9 +23,9 @@ use crate::record::Record as Stored;
 use crate::row::Row;
 use crate::table::Table;
 use crate::transfer::record::{
-    DeliveryRecord, GasPlacesRecord, IdempotencyRecord, Record, ScanMark, SolutionRecord, VolumeRecord, WalletLink,
+    DeliveryRecord, GasPlacesRecord, IdempotencyRecord, ScanMark, SolutionRecord, VolumeRecord, WalletLink,
 };
-use crate::transfer::section::Section;
+use crate::transfer::section::{Record, Section};
 use crate::value::Value;
 
 /// A section whose records are rows of a table.

@@ -1,212 +1,268 @@
-//! The sections of a store, one for each kind of record.
+//! The sections of a store, and the kind of record that each has, in a form that does not depend on the backend.
+
+mod amounts;
+mod exact;
+mod subject;
 
 use std::fmt;
+use std::sync::Arc;
 
-/// A kind of record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Section {
-    /// Accounts with their caps, windows and totals, in order of creation.
-    Accounts,
-    /// The ledger, in the order written.
-    Ledger,
-    /// Daily totals: by day, account, the bytes of route, method and source, and key.
-    Usage,
-    /// Recent usage: by account, in the order written.
-    Activity,
-    /// Remembered outcomes of charges: by account and the bytes of the request id.
-    Idempotency,
-    /// Holds, open ones and settled ones that are still kept: by their id.
-    Holds,
-    /// Requests of the month to routes with volume tiers: by account and the bytes of route and method.
-    Volumes,
-    /// The rule for recurring credits, if there is one.
-    Refills,
-    /// Plans: by chain and the bytes of their id.
-    Plans,
-    /// Payment records, in the order written.
-    Payments,
-    /// Reversals of processors' payments: by the bytes of processor and id.
-    Reversals,
-    /// The terms of receipts, by number.
-    ReceiptTerms,
-    /// Receipts and credit notes as they were issued: by payment and part.
-    IssuedReceipts,
-    /// Who bought, for receipts: by account and time.
-    Buyers,
-    /// Saved cards with the rules of automatic top-ups: by account.
-    AutoTopUps,
-    /// Charges of saved cards: by their id.
-    TopUpCharges,
-    /// Authorizations: by chain, token, payer and nonce.
-    Authorizations,
-    /// The places of wallets that pay gas, by chain and wallet.
-    GasPlaces,
-    /// Quotes, by their nonce.
-    Quotes,
-    /// Linked wallets, in the order of linking.
-    Links,
-    /// Challenges, by the bytes of their nonce.
-    Challenges,
-    /// How far each chain has been scanned, by chain.
-    ScanMarks,
-    /// Recipients of payments, by chain and address.
-    Recipients,
-    /// Arrivals that could not be read: by chain, block and hash.
-    Unreadable,
-    /// Payments that nobody claimed: by chain, hash, token, recipient and block.
-    Unclaimed,
-    /// Webhooks: by account, and in the order of creation; the operator's own first.
-    Webhooks,
-    /// Events that are still kept, in the order written.
-    Events,
-    /// Deliveries of events that are still kept, in the order written.
-    Deliveries,
-    /// Sinks for usage, by the bytes of their name.
-    UsageSinks,
-    /// What sinks were sent of usage: by the bytes of the sink, day, account, the bytes of route, method and source, and key.
-    SentUsage,
-    /// Signup sessions, by their token.
-    Signups,
-    /// Used solutions of bot challenges, by their bytes.
-    Solutions,
-    /// Links that were sent by email, by their token.
-    EmailLinks,
-    /// Sessions of browsers, by their token.
-    BrowserSessions,
-    /// Members of accounts, by their id.
-    Members,
-    /// Invitations to become members, by their id.
-    Invitations,
-    /// Sign-ins that were begun, by their token.
-    SignIns,
-    /// The accounts' own logs, by account and number.
-    AccountLogs,
-    /// Whose child an account is, by child.
-    ChildAccounts,
-    /// Credits that moved between accounts and their children, by parent and request.
-    CreditMoves,
-    /// Clients of OAuth that registered, by the bytes of their id.
-    OAuthClients,
-    /// Grants of OAuth, by their id.
-    OAuthGrants,
-    /// Operators, by the bytes of their name.
-    Operators,
-    /// Price versions, by number.
-    Prices,
-    /// The audit log, in the order written.
-    AuditLog,
-    /// Keys, by account and number.
-    Keys,
-    /// Secrets of keys, by their hash.
-    Secrets,
+use metering_core::access::{AccountAction, BrowserSession, Invitation, KeyRecord, Member, SecretRecord, SignInProof};
+use metering_core::charging::Hold;
+use metering_core::events::{Event, SentUsage, UsageSink, Webhook};
+use metering_core::money::Refill;
+use metering_core::oauth::{Grant, OAuthClient};
+use metering_core::offers::AuthorizationRecord;
+use metering_core::operators::{AuditEntry, Operator};
+use metering_core::payments::{
+    AutoTopUp, BuyerRecord, Challenge, IssuedReceipt, PaymentRecord, Plan, ProcessorReversal, Quote,
+    ReceiptTermsRecord, RecipientRecord, TopUpCharge, UnclaimedPayment, UnreadableArrival,
+};
+use metering_core::prices::PriceVersion;
+use metering_core::signups::{EmailLink, SignupSession};
+use metering_core::store::{ChildAccount, CreditMove};
+use metering_core::usage::DailyTotal;
+
+use crate::transfer::record::{
+    AccountRecord, ActivityRecord, DeliveryRecord, GasPlacesRecord, IdempotencyRecord, LedgerRecord, ScanMark,
+    SolutionRecord, VolumeRecord, WalletLink,
+};
+
+/// Declares the sections, each with its name and the kind of its records, in the order in which they are written.
+macro_rules! sections {
+    ($(
+        $(#[$section:meta])*
+        $Section:ident = $name:literal of
+            $(#[$record:meta])*
+            $Record:ident($($of:ty),+),
+    )+) => {
+        /// A kind of record.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Section {
+            $($(#[$section])* $Section,)+
+        }
+
+        impl Section {
+            /// Every section, in the order in which they are written: records that others refer to come first. Secrets
+            /// come last, so that nobody is charged on an incomplete store.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Section),+];
+
+            /// Its display name.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$Section => $name,)+
+                }
+            }
+        }
+
+        /// A record of a store.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum Record {
+            $($(#[$record])* $Record($($of),+),)+
+        }
+
+        impl Record {
+            /// The section that it belongs to.
+            #[must_use]
+            pub const fn section(&self) -> Section {
+                match self {
+                    $(Self::$Record(..) => Section::$Section,)+
+                }
+            }
+        }
+    };
 }
 
-impl Section {
-    /// Every section, in the order in which they are written: records that others refer to come first. Secrets come
-    /// last, so that nobody is charged on an incomplete store.
-    pub const ALL: [Self; 47] = [
-        Self::Accounts,
-        Self::Keys,
-        Self::Ledger,
-        Self::Usage,
-        Self::Activity,
-        Self::Idempotency,
-        Self::Holds,
-        Self::Volumes,
-        Self::Refills,
-        Self::Plans,
-        Self::Payments,
-        Self::Reversals,
-        Self::ReceiptTerms,
-        Self::IssuedReceipts,
-        Self::Buyers,
-        Self::AutoTopUps,
-        Self::TopUpCharges,
-        Self::Authorizations,
-        Self::GasPlaces,
-        Self::Quotes,
-        Self::Links,
-        Self::Challenges,
-        Self::ScanMarks,
-        Self::Recipients,
-        Self::Unreadable,
-        Self::Unclaimed,
-        Self::Webhooks,
-        Self::Events,
-        Self::Deliveries,
-        Self::UsageSinks,
-        Self::SentUsage,
-        Self::Signups,
-        Self::Solutions,
-        Self::EmailLinks,
-        Self::BrowserSessions,
-        Self::Members,
-        Self::Invitations,
-        Self::SignIns,
-        Self::AccountLogs,
-        Self::ChildAccounts,
-        Self::CreditMoves,
-        Self::OAuthClients,
-        Self::OAuthGrants,
-        Self::Operators,
-        Self::Prices,
-        Self::AuditLog,
-        Self::Secrets,
-    ];
-
-    /// Its display name.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Accounts => "accounts",
-            Self::Ledger => "ledger",
-            Self::Usage => "usage",
-            Self::Activity => "activity",
-            Self::Idempotency => "answers",
-            Self::Holds => "holds",
-            Self::Volumes => "volumes",
-            Self::Refills => "refills",
-            Self::Plans => "plans",
-            Self::Payments => "payments",
-            Self::Reversals => "reversals",
-            Self::ReceiptTerms => "receipt_terms",
-            Self::IssuedReceipts => "issued_receipts",
-            Self::Buyers => "buyers",
-            Self::AutoTopUps => "auto_top_ups",
-            Self::TopUpCharges => "top_up_charges",
-            Self::Authorizations => "authorizations",
-            Self::GasPlaces => "gas_places",
-            Self::Quotes => "quotes",
-            Self::Links => "links",
-            Self::Challenges => "challenges",
-            Self::ScanMarks => "scan_marks",
-            Self::Recipients => "recipients",
-            Self::Unreadable => "unreadable",
-            Self::Unclaimed => "unclaimed",
-            Self::Webhooks => "webhooks",
-            Self::Events => "events",
-            Self::Deliveries => "deliveries",
-            Self::UsageSinks => "usage_sinks",
-            Self::SentUsage => "sent_usage",
-            Self::Signups => "signups",
-            Self::Solutions => "solutions",
-            Self::EmailLinks => "email_links",
-            Self::BrowserSessions => "browser_sessions",
-            Self::Members => "members",
-            Self::Invitations => "invitations",
-            Self::SignIns => "sign_ins",
-            Self::AccountLogs => "account_logs",
-            Self::ChildAccounts => "child_accounts",
-            Self::CreditMoves => "credit_moves",
-            Self::OAuthClients => "oauth_clients",
-            Self::OAuthGrants => "oauth_grants",
-            Self::Operators => "operators",
-            Self::Prices => "prices",
-            Self::AuditLog => "audit_log",
-            Self::Keys => "keys",
-            Self::Secrets => "secrets",
-        }
-    }
+sections! {
+    /// Accounts with their caps, windows and totals, in order of creation.
+    Accounts = "accounts" of
+        /// An account.
+        Account(Box<AccountRecord>),
+    /// Keys, by account and number.
+    Keys = "keys" of
+        /// A key, without its secrets.
+        Key(Box<KeyRecord>),
+    /// The ledger, in the order written.
+    Ledger = "ledger" of
+        /// A ledger entry.
+        Ledger(LedgerRecord),
+    /// Daily totals: by day, account, the bytes of route, method and source, and key.
+    Usage = "usage" of
+        /// A daily total.
+        Usage(DailyTotal),
+    /// Recent usage: by account, in the order written.
+    Activity = "activity" of
+        /// A recent usage entry.
+        Activity(ActivityRecord),
+    /// Remembered outcomes of charges: by account and the bytes of the request id.
+    Idempotency = "answers" of
+        /// The remembered outcome of a charge.
+        Idempotency(IdempotencyRecord),
+    /// Holds, open ones and settled ones that are still kept: by their id.
+    Holds = "holds" of
+        /// A hold.
+        Hold(Box<Hold>),
+    /// Requests of the month to routes with volume tiers: by account and the bytes of route and method.
+    Volumes = "volumes" of
+        /// The requests of the month to a route with volume tiers.
+        Volume(VolumeRecord),
+    /// The rule for recurring credits, if there is one.
+    Refills = "refills" of
+        /// The rule for recurring credits.
+        Refill(Refill),
+    /// Plans: by chain and the bytes of their id.
+    Plans = "plans" of
+        /// A plan.
+        Plan(Box<Plan>),
+    /// Payment records, in the order written.
+    Payments = "payments" of
+        /// The record of a payment.
+        Payment(Box<PaymentRecord>),
+    /// Reversals of processors' payments: by the bytes of processor and id.
+    Reversals = "reversals" of
+        /// A reversal of a processor's payment.
+        Reversal(Box<ProcessorReversal>),
+    /// The terms of receipts, by number.
+    ReceiptTerms = "receipt_terms" of
+        /// Terms of receipts.
+        ReceiptTerms(Box<ReceiptTermsRecord>),
+    /// Receipts and credit notes as they were issued: by payment and part.
+    IssuedReceipts = "issued_receipts" of
+        /// A receipt or credit note as it was issued.
+        IssuedReceipt(Box<IssuedReceipt>),
+    /// Who bought, for receipts: by account and time.
+    Buyers = "buyers" of
+        /// Who bought for an account, for some time.
+        Buyer(Box<BuyerRecord>),
+    /// Saved cards with the rules of automatic top-ups: by account.
+    AutoTopUps = "auto_top_ups" of
+        /// The saved card of an account, and the rule of its automatic top-ups.
+        AutoTopUp(Box<AutoTopUp>),
+    /// Charges of saved cards: by their id.
+    TopUpCharges = "top_up_charges" of
+        /// A charge of a saved card.
+        TopUpCharge(Box<TopUpCharge>),
+    /// Authorizations: by chain, token, payer and nonce.
+    Authorizations = "authorizations" of
+        /// An authorization. Its claim is not moved: a pending one is free to claim.
+        Authorization(Box<AuthorizationRecord>),
+    /// The places of wallets that pay gas, by chain and wallet.
+    GasPlaces = "gas_places" of
+        /// The places of a wallet that pays gas.
+        GasPlaces(GasPlacesRecord),
+    /// Quotes, by their nonce.
+    Quotes = "quotes" of
+        /// A quote.
+        Quote(Box<Quote>),
+    /// Linked wallets, in the order of linking.
+    Links = "links" of
+        /// A linked wallet.
+        Link(WalletLink),
+    /// Challenges, by the bytes of their nonce.
+    Challenges = "challenges" of
+        /// A challenge.
+        Challenge(Challenge),
+    /// How far each chain has been scanned, by chain.
+    ScanMarks = "scan_marks" of
+        /// How far a chain has been scanned.
+        ScanMark(ScanMark),
+    /// Recipients of payments, by chain and address.
+    Recipients = "recipients" of
+        /// A recipient of payments.
+        Recipient(RecipientRecord),
+    /// Arrivals that could not be read: by chain, block and hash.
+    Unreadable = "unreadable" of
+        /// An arrival that could not be read.
+        Unreadable(UnreadableArrival),
+    /// Payments that nobody claimed: by chain, hash, token, recipient and block.
+    Unclaimed = "unclaimed" of
+        /// A payment that nobody claimed.
+        Unclaimed(Box<UnclaimedPayment>),
+    /// Webhooks: by account, and in the order of creation; the operator's own first.
+    Webhooks = "webhooks" of
+        /// A webhook.
+        Webhook(Box<Webhook>),
+    /// Events that are still kept, in the order written.
+    Events = "events" of
+        /// An event.
+        Event(Box<Event>),
+    /// Deliveries of events that are still kept, in the order written.
+    Deliveries = "deliveries" of
+        /// A delivery.
+        Delivery(DeliveryRecord),
+    /// Sinks for usage, by the bytes of their name.
+    UsageSinks = "usage_sinks" of
+        /// A sink for usage.
+        UsageSink(UsageSink),
+    /// What sinks were sent of usage: by the bytes of the sink, day, account, the bytes of route, method and source, and key.
+    SentUsage = "sent_usage" of
+        /// What a sink was sent of a daily total.
+        SentUsage(Box<SentUsage>),
+    /// Signup sessions, by their token.
+    Signups = "signups" of
+        /// A signup session.
+        Signup(SignupSession),
+    /// Used solutions of bot challenges, by their bytes.
+    Solutions = "solutions" of
+        /// A used solution of a bot challenge.
+        Solution(SolutionRecord),
+    /// Links that were sent by email, by their token.
+    EmailLinks = "email_links" of
+        /// A link that was sent by email.
+        EmailLink(EmailLink),
+    /// Sessions of browsers, by their token.
+    BrowserSessions = "browser_sessions" of
+        /// A session of a browser.
+        BrowserSession(Box<BrowserSession>),
+    /// Members of accounts, by their id.
+    Members = "members" of
+        /// A member of an account.
+        Member(Box<Member>),
+    /// Invitations to become members, by their id.
+    Invitations = "invitations" of
+        /// An invitation to become one.
+        Invitation(Box<Invitation>),
+    /// Sign-ins that were begun, by their token.
+    SignIns = "sign_ins" of
+        /// A sign-in that was begun.
+        SignIn(Box<SignInProof>),
+    /// The accounts' own logs, by account and number.
+    AccountLogs = "account_logs" of
+        /// An entry of an account's own log.
+        AccountAction(Box<AccountAction>),
+    /// Whose child an account is, by child.
+    ChildAccounts = "child_accounts" of
+        /// Whose child an account is.
+        Child(Box<ChildAccount>),
+    /// Credits that moved between accounts and their children, by parent and request.
+    CreditMoves = "credit_moves" of
+        /// Credits that moved between an account and its child.
+        Move(Box<CreditMove>),
+    /// Clients of OAuth that registered, by the bytes of their id.
+    OAuthClients = "oauth_clients" of
+        /// A client of OAuth that registered.
+        OAuthClient(OAuthClient),
+    /// Grants of OAuth, by their id.
+    OAuthGrants = "oauth_grants" of
+        /// A grant of OAuth.
+        OAuthGrant(Box<Grant>),
+    /// Operators, by the bytes of their name.
+    Operators = "operators" of
+        /// An operator.
+        Operator(Operator),
+    /// Price versions, by number.
+    Prices = "prices" of
+        /// A price version, and the text of its catalogue.
+        Price(Box<PriceVersion>, Arc<str>),
+    /// The audit log, in the order written.
+    AuditLog = "audit_log" of
+        /// An entry of the audit log.
+        AuditEntry(Box<AuditEntry>),
+    /// Secrets of keys, by their hash.
+    Secrets = "secrets" of
+        /// A secret of a key.
+        Secret(SecretRecord),
 }
 
 impl fmt::Display for Section {

@@ -8,9 +8,9 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::record::Record as Stored;
 use crate::row::Row;
-use crate::transfer::record::{LedgerRecord, Record};
+use crate::transfer::record::LedgerRecord;
 use crate::transfer::rows::Rows;
-use crate::transfer::section::Section;
+use crate::transfer::section::{Record, Section};
 use crate::{accounts, audit, holds, keys, usage_lines};
 
 /// The query for a section's rows.

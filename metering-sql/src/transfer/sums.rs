@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use metering_core::money::CreditSum;
 use serde::Serialize;
 
-use crate::transfer::record::Record;
+use crate::transfer::section::Record;
 
 /// The number of records in a section, and the sums of their amounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]

@@ -3,8 +3,7 @@ use std::fmt;
 use async_trait::async_trait;
 use metering_core::store::{Cursor, Page, SourceId, StoreError};
 
-use crate::transfer::record::Record;
-use crate::transfer::section::Section;
+use crate::transfer::section::{Record, Section};
 
 /// A store that can be moved to another backend.
 #[async_trait]

@@ -14,13 +14,15 @@ use metering_core::store::{
     AuthorizationCredited, AuthorizationOpened, AuthorizationStore, NewAuthorization, PaymentCredit, PaymentCredited,
     PaymentSettled, QuotePrecedence, SettlementChange,
 };
-use metering_core::{AccountId, Credits, PaymentStore, Store, StoreError, Timestamp};
-use metering_sql::transfer::{Export, GasPlacesRecord, Record, Section};
+use metering_core::{AccountId, Credits, PaymentStore, Store, Timestamp};
+use metering_sql::transfer::{GasPlacesRecord, Record, Section};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;
 use crate::migration::write_version;
-use crate::scene::{NOON, account, charge, count, credit, database_path, execute, tx, wallet};
+use crate::scene::{
+    NOON, account, assert_corrupt, charge, count, created, credit, database_path, execute, records, tx, wallet,
+};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -117,8 +119,7 @@ async fn every_step_is_on_disk_and_seen_by_every_opener() {
 /// SQLite's integers are signed; nonces and chain ids are not.
 #[tokio::test]
 async fn gas_places_above_the_signed_range_are_ordered() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, _, store) = created();
     let (owner, _) = account(&store, 0).await;
     let (gas, middle) = (wallet(9), i64::MAX.cast_unsigned());
     let mut ids = Vec::new();
@@ -174,16 +175,7 @@ async fn authorizations_and_gas_places_are_exported() {
     ];
     for (section, expected) in sections {
         for limit in [1, 2, 10] {
-            let (mut records, mut after) = (Vec::new(), None);
-            loop {
-                let page = store.export(section, after.as_ref(), limit).await.unwrap();
-                records.extend(page.items);
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
-            }
-            assert_eq!(records, expected, "{limit} {section} per page");
+            assert_eq!(records(&store, section, limit).await, expected, "{limit} {section} per page");
         }
     }
 }
@@ -232,8 +224,7 @@ async fn authorizations_that_contradict_their_payments_are_detected() {
         ),
     ];
     for (damage, expected) in table {
-        let (_folder, file) = database_path();
-        let store = SqliteStore::create(&file).unwrap();
+        let (_folder, file, store) = created();
         let (owner, _) = account(&store, 1).await;
         account(&store, 1).await;
         for number in 1..=3 {
@@ -248,10 +239,7 @@ async fn authorizations_that_contradict_their_payments_are_detected() {
             assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
         }
         execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
-        match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
-            other => panic!("{damage}: {other:?}"),
-        }
+        assert_corrupt(&store, expected, damage).await;
     }
 }
 
@@ -276,8 +264,7 @@ async fn version_12_files_store_authorizations() {
 /// Nothing of an authorization expires: it would be executed or credited once more.
 #[tokio::test]
 async fn no_authorization_is_forgotten() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (owner, _) = account(&store, 0).await;
     for number in 1..=3 {
         let id = opened(&store, &owner, 8453, number).await.signed.id();

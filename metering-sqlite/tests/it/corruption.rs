@@ -11,7 +11,9 @@ use metering_core::{Credits, PaymentStore, Store, StoreError, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;
-use crate::scene::{NOON, account, challenge, charge, charge_of, claim, credit, execute, post, quote, tx, wallet};
+use crate::scene::{
+    NOON, account, assert_corrupt, challenge, charge, charge_of, claim, credit, execute, post, quote, tx, wallet,
+};
 
 /// Creates a store with rows in most tables, and closes it.
 async fn filled(file: &Path) {
@@ -124,10 +126,7 @@ async fn unresolvable_keys_are_detected() {
         filled(&file).await;
         execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
         let store = SqliteStore::open(&file).unwrap();
-        match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
-            other => panic!("{damage}: {other:?}"),
-        }
+        assert_corrupt(&store, expected, damage).await;
     }
 }
 

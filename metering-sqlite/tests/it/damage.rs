@@ -1,10 +1,9 @@
 //! Damage by direct writes to the file: `verify` notices it.
 
 use metering_core::store::KeyDelivery;
-use metering_core::{PaymentStore, Store, StoreError};
-use metering_sqlite::SqliteStore;
+use metering_core::{PaymentStore, Store};
 
-use crate::scene::{account, claim, credit, database_path, execute, quote, tx};
+use crate::scene::{account, assert_corrupt, claim, created, credit, execute, quote, tx};
 
 #[tokio::test]
 async fn payments_that_contradict_the_ledger_are_detected() {
@@ -44,17 +43,13 @@ async fn payments_that_contradict_the_ledger_are_detected() {
         ),
     ];
     for (damage, expected) in table {
-        let (_folder, file) = database_path();
-        let store = SqliteStore::create(&file).unwrap();
+        let (_folder, file, store) = created();
         let (id, _) = account(&store, 1).await;
         store.credit_payment(credit(&id, 1, tx(1))).await.unwrap();
         store.open_quote(quote(2)).await.unwrap();
         store.claim_quote(claim(&quote(2), tx(2), KeyDelivery::Now).0).await.unwrap();
         assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
         execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
-        match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
-            other => panic!("{damage}: {other:?}"),
-        }
+        assert_corrupt(&store, expected, damage).await;
     }
 }

@@ -6,7 +6,7 @@ use metering_core::charging::Posting;
 use metering_core::{Charge, ClientSource, Credits, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, database_path, execute};
+use crate::scene::{NOON, account, charge, created, database_path, execute};
 
 #[cfg(unix)]
 fn mode(path: &Path) -> u32 {
@@ -18,8 +18,7 @@ fn mode(path: &Path) -> u32 {
 #[tokio::test]
 async fn files_are_private_to_their_owner() {
     use std::os::unix::fs::PermissionsExt;
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     account(&store, 1).await;
     assert_eq!(mode(file.parent().unwrap()), 0o700);
     for suffix in ["", "-wal", "-shm"] {
@@ -34,8 +33,7 @@ async fn files_are_private_to_their_owner() {
 
 #[tokio::test]
 async fn data_survives_reopening() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 5).await;
     assert_eq!(charge(&store, key).await, Ok(4));
     drop(store);
@@ -47,8 +45,7 @@ async fn data_survives_reopening() {
 
 #[tokio::test]
 async fn backup_is_a_complete_separate_store() {
-    let (folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (folder, file, store) = created();
     let (_, key) = account(&store, 3).await;
     charge(&store, key).await.unwrap();
     let copy = folder.path().join("copy.db");
@@ -139,8 +136,7 @@ fn a_folder_that_is_missing_is_named() {
 /// The space for recent activity is bounded by the number of entries kept, no matter how many are written.
 #[tokio::test]
 async fn space_for_activity_is_independent_of_request_count() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (_, quiet) = account(&store, 1_000_000).await;
     charge(&store, quiet).await.unwrap();
     let mut busy = Vec::new();

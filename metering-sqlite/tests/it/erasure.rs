@@ -9,7 +9,7 @@ use metering_core::{NewAccount, Store};
 use metering_sqlite::SqliteStore;
 use rusqlite::Connection;
 
-use crate::scene::{NOON, database_path, new_account};
+use crate::scene::{NOON, created, database_path, new_account};
 
 /// Every column with text, as `table.column`. `metering_sql::erasure` takes what people wrote or are called by in the first
 /// list. The second has what stays; docs/privacy.md says why.
@@ -58,8 +58,7 @@ fn every_column_with_text_is_erased_or_kept_on_purpose() {
 
 #[tokio::test]
 async fn an_erased_address_is_not_in_the_file() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let email = Some("Quillfeather@example.com".parse().unwrap());
     let new = NewAccount { agent_name: "quillfeather-agent".parse().unwrap(), email, ..new_account() };
     let id = new.id.clone();

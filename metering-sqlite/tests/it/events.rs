@@ -16,7 +16,7 @@ use metering_core::{AccountId, Credits, Refusal, Store, SystemRandomness, Timest
 use metering_sqlite::SqliteStore;
 
 use crate::contract::fast_folder;
-use crate::scene::{NOON, account, charge, charge_of, count, database_path, execute, grant, new_account, post};
+use crate::scene::{NOON, account, charge, charge_of, count, created, execute, grant, new_account, post};
 
 const LEASE: Duration = Duration::from_secs(60);
 
@@ -115,8 +115,7 @@ async fn a_cause_is_written_with_its_event_or_not_at_all() {
 /// Nothing about an event is read or written, so ordinary charges cost what they did before there were any.
 #[tokio::test]
 async fn a_charge_without_an_event_touches_no_table_of_events() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (_, key) = account(&store, 3).await;
     let tables = ["delivery", "webhook", "event"].map(|table| format!("ALTER TABLE {table} RENAME TO no_{table};"));
     execute(&file, &tables.concat());
@@ -153,8 +152,7 @@ async fn a_level_raised_by_a_refusal_is_told_once_by_two_handles() {
 /// What a crash leaves of a level, a threshold and a delivery that was claimed.
 #[tokio::test]
 async fn levels_and_claims_survive_reopening() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 5).await;
     let hook = webhook(&store, &id).await;
     store.set_balance_alert(&id, Some(grant(5).amount)).await.unwrap();
@@ -177,8 +175,7 @@ async fn levels_and_claims_survive_reopening() {
 /// Numbers are never given out twice, or two events would have one id.
 #[tokio::test]
 async fn forgotten_events_leave_their_numbers() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, _) = account(&store, 1).await;
     let hook = webhook(&store, &id).await;
     let before = send(&store, &hook, 1_200).await.pop().unwrap();

@@ -5,14 +5,13 @@ use metering_sql::ended_keys::{DELETE, KEYS_OF_HOLDS, NEXT_ACCOUNT};
 use metering_sqlite::SqliteStore;
 use rusqlite::Connection;
 
-use crate::scene::{NOON, account, charge, count, database_path, execute};
+use crate::scene::{NOON, account, charge, count, created, database_path, execute};
 
 const EXPIRED: i64 = 50_000;
 
 #[tokio::test]
 async fn charges_are_committed_during_a_large_expiry() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (_, key) = account(&store, 5).await;
     execute(
         &file,

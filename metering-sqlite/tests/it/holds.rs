@@ -15,7 +15,7 @@ use metering_core::{
 };
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, count, database_path};
+use crate::scene::{NOON, account, count, created};
 
 /// A base call, in atoms.
 const BASE: i64 = Credits::BASE_CALL.atoms();
@@ -89,8 +89,7 @@ fn numbers(holds: &[Hold]) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_hold_survives_reopening() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 10).await;
     open(&store, key, 4, 1).await;
     let held = store.hold(&id_of(1)).await.unwrap().unwrap();

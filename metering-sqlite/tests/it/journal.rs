@@ -2,7 +2,6 @@
 //!
 //! Debug builds begin a round of folding after 100 changes, or 20 of one account.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use metering_core::access::KeyHash;
@@ -10,12 +9,11 @@ use metering_core::charging::{Outcome, Posting, Refund};
 use metering_core::store::{EpochReason, LogSecret, LogStep, LogStore, NewEpoch, NewLogged, Posted};
 use metering_core::usage::{Activity, DayRange};
 use metering_core::{
-    AccountId, Charge, ClientSource, Credits, Day, Decision, RateLimits, Receipt, Refusal, Store, StoreError,
-    Timestamp, UsageLine,
+    AccountId, Charge, ClientSource, Credits, Day, Decision, RateLimits, Receipt, Refusal, Store, Timestamp, UsageLine,
 };
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, count, database_path, execute, grant};
+use crate::scene::{NOON, account, assert_corrupt, charge, count, crash, created, database_path, execute, grant};
 
 const TABLES: [&str; 2] = ["usage_daily", "recent_activity"];
 
@@ -46,20 +44,9 @@ fn ids(activity: &[Activity]) -> Vec<u64> {
     activity.iter().map(|entry| entry.id.strip_prefix("act_").unwrap().parse().unwrap()).collect()
 }
 
-/// Copies the files of a database in use, as a power cut would leave them.
-fn crash(file: &Path, folder: &Path, number: u32) -> PathBuf {
-    let copy = folder.join(format!("crash-{number}.db"));
-    for suffix in ["", "-wal"] {
-        let of = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
-        std::fs::copy(of(file), of(&copy)).unwrap();
-    }
-    copy
-}
-
 #[tokio::test]
 async fn tables_lag_behind_until_an_orderly_close() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 100).await;
     for _ in 0..5 {
         charge(&store, key).await.unwrap();
@@ -88,8 +75,7 @@ async fn tables_lag_behind_until_an_orderly_close() {
 /// What an open log has not taken stays in the journal when it is folded and closed, and is not folded again.
 #[tokio::test]
 async fn rows_stay_until_the_log_has_them() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 100).await;
     let origin = "log.example/1".to_owned();
     let new = NewEpoch { origin, secret: LogSecret::new([7; 32]), reason: EpochReason::Init, previous: None };
@@ -133,8 +119,7 @@ async fn rows_stay_until_the_log_has_them() {
 /// At every commit of a workload that folds all the time, a copy of the files has everything that was confirmed.
 #[tokio::test]
 async fn a_crash_at_any_stage_of_folding_loses_nothing() {
-    let (folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (folder, file, store) = created();
     let mut customers = Vec::new();
     for _ in 0..40 {
         customers.push(account(&store, 1_000_000).await);
@@ -251,8 +236,7 @@ async fn rate_limits_hold_while_the_journal_is_folded() {
 /// A refund is booked on the day of its charge, which may be folded long since.
 #[tokio::test]
 async fn a_refund_after_midnight_counts_for_the_day_before() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 100).await;
     let first = receipt(store.commit(vec![posting(key, "/x")], NOON).await.unwrap().remove(0));
     drop(store);
@@ -287,18 +271,14 @@ async fn damage_to_the_journal_is_detected() {
         ),
     ];
     for (damage, expected) in table {
-        let (_folder, file) = database_path();
-        let store = SqliteStore::create(&file).unwrap();
+        let (_folder, file, store) = created();
         let (_, key) = account(&store, 100).await;
         for _ in 0..5 {
             charge(&store, key).await.unwrap();
         }
         assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
         execute(&file, &format!("PRAGMA foreign_keys = off; {damage}"));
-        match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
-            other => panic!("{damage}: {other:?}"),
-        }
+        assert_corrupt(&store, expected, damage).await;
     }
 }
 
@@ -311,17 +291,13 @@ async fn damage_to_recent_activity_is_detected() {
         "UPDATE meter SET activity_count = 99",
     ];
     for damage in damages {
-        let (_folder, file) = database_path();
-        let store = SqliteStore::create(&file).unwrap();
+        let (_folder, file, store) = created();
         let (_, key) = account(&store, 100).await;
         charge(&store, key).await.unwrap();
         drop(store);
         let store = SqliteStore::open(&file).unwrap();
         assert_eq!(store.verify().await.unwrap().discrepancies, [], "before: {damage}");
         execute(&file, damage);
-        match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => assert!(problem.contains("recent activity"), "{damage}: {problem}"),
-            other => panic!("{damage}: {other:?}"),
-        }
+        assert_corrupt(&store, "recent activity", damage).await;
     }
 }

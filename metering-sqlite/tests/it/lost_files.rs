@@ -7,7 +7,7 @@ use metering_core::charging::{Outcome, Posting};
 use metering_core::{Charge, ClientSource, Credits, Store, StoreError, UsageLine};
 use metering_sqlite::SqliteStore;
 
-use crate::scene::{NOON, account, charge, database_path, execute};
+use crate::scene::{NOON, account, charge, created, execute};
 
 fn named(file: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", file.display()))
@@ -23,8 +23,7 @@ async fn commit(store: &SqliteStore, key: KeyHash) -> Result<Vec<Outcome>, Store
 async fn store_with_deleted_files_charges_nothing() {
     for suffix in ["", "-wal", "-shm"] {
         for replaced in [false, true] {
-            let (_folder, file) = database_path();
-            let store = SqliteStore::create(&file).unwrap();
+            let (_folder, file, store) = created();
             let (_, key) = account(&store, 5).await;
             charge(&store, key).await.unwrap();
             store.check_identity().await.unwrap();
@@ -54,8 +53,7 @@ async fn store_with_deleted_files_charges_nothing() {
 
 #[tokio::test]
 async fn file_lost_during_commit_leaves_outcome_unknown() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (_, key) = account(&store, 5).await;
     // The commit waits for this lock. Meanwhile the file is deleted.
     let lock = rusqlite::Connection::open(&file).unwrap();
@@ -73,8 +71,7 @@ async fn file_lost_during_commit_leaves_outcome_unknown() {
 
 #[tokio::test]
 async fn harmless_file_operations_are_not_a_loss() {
-    let (folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (folder, file, store) = created();
     let (_, key) = account(&store, 5).await;
     execute(&file, "PRAGMA wal_checkpoint(TRUNCATE)");
     charge(&store, key).await.unwrap();

@@ -2,31 +2,19 @@
 
 use metering_core::Store;
 use metering_core::usage::ACTIVITY_KEPT;
-use metering_sql::transfer::{Export, Record, Section};
+use metering_sql::transfer::{Record, Section};
 use metering_sqlite::{Moved, SqliteStore};
 
 use crate::contract::fast_folder;
-use crate::scene::{NOON, account, charge, database_path, grant};
-
-async fn records(store: &SqliteStore, section: Section) -> Vec<Record> {
-    let (mut records, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.export(section, after.as_ref(), 13).await.unwrap();
-        records.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            return records;
-        }
-    }
-}
+use crate::scene::{NOON, account, charge, database_path, grant, records};
 
 /// How many newer entries each ledger entry and each usage entry has.
 async fn newer(store: &SqliteStore) -> (Vec<Option<u32>>, Vec<u32>) {
-    let ledger = records(store, Section::Ledger).await.into_iter().filter_map(|record| match record {
+    let ledger = records(store, Section::Ledger, 13).await.into_iter().filter_map(|record| match record {
         Record::Ledger(record) => Some(record.newer),
         _ => None,
     });
-    let activity = records(store, Section::Activity).await.into_iter().filter_map(|record| match record {
+    let activity = records(store, Section::Activity, 13).await.into_iter().filter_map(|record| match record {
         Record::Activity(record) => Some(record.newer),
         _ => None,
     });
@@ -60,7 +48,7 @@ async fn export_has_the_last_entries_of_a_long_history() {
     let (ledger, activity) = newer(&store).await;
     assert_eq!(ledger, [None, Some(0)]);
     assert_eq!(activity, (1..ACTIVITY_KEPT).rev().collect::<Vec<_>>());
-    let accounts = records(&store, Section::Accounts).await;
+    let accounts = records(&store, Section::Accounts, 13).await;
     let [Record::Account(record)] = accounts.as_slice() else { panic!("{accounts:?}") };
     assert_eq!(record.entries, u64::from(ACTIVITY_KEPT) + 1);
 }

@@ -7,7 +7,7 @@ use metering_core::store::OperatorStore;
 use metering_sqlite::SqliteStore;
 use rusqlite::Connection;
 
-use crate::scene::{NOON, database_path, new_account};
+use crate::scene::{NOON, created, new_account};
 
 async fn log(store: &SqliteStore) -> AuditId {
     let entry = NewAuditEntry {
@@ -29,8 +29,7 @@ const ENTRY_ALONE: &str = "INSERT INTO audit_entry (at, actor, action, subject, 
 
 #[tokio::test]
 async fn audit_log_is_append_only_even_for_sql() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let ended = log(&store).await;
     let connection = Connection::open(&file).unwrap();
     connection.execute(ENTRY_ALONE, []).unwrap();

@@ -13,7 +13,7 @@ use metering_sqlite::SqliteStore;
 
 use crate::migration::write_version_4;
 use crate::scene::{
-    NOON, account, challenge, charge, claim, count, credit, database_path, new_account, quote, tx, wallet,
+    NOON, account, challenge, charge, claim, count, created, credit, database_path, new_account, quote, tx, wallet,
 };
 
 async fn open(store: &SqliteStore, number: u8) -> Quote {
@@ -32,8 +32,7 @@ async fn claimed(store: &SqliteStore, quote: &Quote, delivery: KeyDelivery) -> (
 
 #[tokio::test]
 async fn claims_and_credits_survive_reopening() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let quote = open(&store, 1).await;
     let (id, key) = claimed(&store, &quote, KeyDelivery::Now).await;
     let credited = store.credit_payment(credit(&id, 2, tx(2))).await.unwrap();
@@ -131,8 +130,7 @@ async fn two_openers_credit_a_payment_once() {
 /// SQLite's integers are signed; chain ids and block numbers are not.
 #[tokio::test]
 async fn sixty_four_bit_numbers_are_stored() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, _, store) = created();
     for (block, mark) in [(i64::MAX.cast_unsigned(), i64::MAX.cast_unsigned()), (u64::MAX, u64::MAX), (3, u64::MAX)] {
         store.set_scan_mark(u64::MAX, block).await.unwrap();
         assert_eq!(store.scan_mark(u64::MAX).await.unwrap(), Some(mark));

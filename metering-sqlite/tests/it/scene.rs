@@ -1,5 +1,6 @@
 //! Fixtures of the tests on disk: files, accounts, charges and payments.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,8 +12,9 @@ use metering_core::payments::{Challenge, NonceHash, Payment, PaymentTarget, Paym
 use metering_core::store::{Claim, KeyDelivery, PaymentCredit, QuotePrecedence};
 use metering_core::{
     AccountId, ApiKey, Charge, ClientSource, Credits, Decision, NewAccount, RateLimits, Receipt, Refusal, Store,
-    SystemRandomness, Timestamp, UsageLine,
+    StoreError, SystemRandomness, Timestamp, UsageLine,
 };
+use metering_sql::transfer::{Export, Record, Section};
 use metering_sqlite::SqliteStore;
 use tempfile::TempDir;
 
@@ -23,6 +25,44 @@ pub(crate) fn database_path() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("data").join("metering.db");
     (folder, file)
+}
+
+/// A store in a new file, which is there as long as its folder.
+pub(crate) fn created() -> (TempDir, PathBuf, SqliteStore) {
+    let (folder, file) = database_path();
+    let store = SqliteStore::create(&file).unwrap();
+    (folder, file, store)
+}
+
+/// Copies the files of a database in use, as a power cut would leave them.
+pub(crate) fn crash(file: &Path, folder: &Path, number: impl Display) -> PathBuf {
+    let copy = folder.join(format!("crash-{number}.db"));
+    for suffix in ["", "-wal"] {
+        let of = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
+        std::fs::copy(of(file), of(&copy)).unwrap();
+    }
+    copy
+}
+
+/// All records of a section, in pages of at most `limit`.
+pub(crate) async fn records(store: &SqliteStore, section: Section, limit: u32) -> Vec<Record> {
+    let (mut records, mut after) = (Vec::new(), None);
+    loop {
+        let page = store.export(section, after.as_ref(), limit).await.unwrap();
+        records.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return records;
+        }
+    }
+}
+
+/// Fails unless verification finds the database corrupt, with `expected` in its message.
+pub(crate) async fn assert_corrupt(store: &SqliteStore, expected: &str, damage: &str) {
+    match store.verify().await {
+        Err(StoreError::Corrupt(problem)) => assert!(problem.contains(expected), "{damage}: {problem}"),
+        other => panic!("{damage}: {other:?}"),
+    }
 }
 
 /// Runs SQL on the file directly, bypassing the store.

@@ -12,6 +12,7 @@ use super::connection::UpstreamConnection;
 use super::http2::OpenStream;
 use super::pool::Pool;
 use super::upstream_error::UpstreamError;
+use crate::gateway::delivery::NextFrame;
 
 /// What a response arrives on.
 pub(super) enum Link {
@@ -96,10 +97,7 @@ impl Body for UpstreamBody {
     type Data = Bytes;
     type Error = UpstreamError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, UpstreamError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame<UpstreamError>> {
         match self.poll_incoming(context) {
             Poll::Ready(frame) => {
                 match &frame {

@@ -13,11 +13,9 @@ use http_body_util::BodyExt;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::StreamPermit;
-use crate::gateway::delivery::{BodyError, ResponseBody, has_plain_events};
+use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody, has_plain_events};
 use crate::gateway::error_events::EndedEarly;
 use crate::http::{Comments, Connection, Response};
-
-type Next = Option<Result<Frame<Bytes>, BodyError>>;
 
 /// A body that ends when its stream is asked to end. Its trailers follow when it has ended.
 struct HeldBody {
@@ -60,7 +58,7 @@ impl HeldBody {
     }
 
     /// The stream has ended, apart from its trailers.
-    fn over(&mut self) -> Next {
+    fn over(&mut self) -> NextFrame {
         self.is_over = true;
         self.trailers.take().map(|trailers| Ok(Frame::trailers(*trailers)))
     }
@@ -70,7 +68,7 @@ impl Body for HeldBody {
     type Data = Bytes;
     type Error = BodyError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Next> {
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<NextFrame> {
         let this = &mut *self;
         if this.is_over {
             return Poll::Ready(None);

@@ -5,12 +5,12 @@ use std::time::Duration;
 use metering_core::access::{Budget, KeyId, KeyTerms, Scopes};
 use metering_core::charging::HoldAction;
 use metering_core::store::{HoldStore, KeyChange, KeyCreated, KeyStore, NewKey, TermsChange};
-use metering_core::{AccountId, RequestId, Store, StoreError};
-use metering_sql::transfer::{Export, Record, Section};
+use metering_core::{AccountId, RequestId, Store};
+use metering_sql::transfer::{Record, Section};
 use metering_sqlite::SqliteStore;
 
 use super::{act, assert_sound, at, calls, capture, charge_of, hold_of, id_of, numbers, open, post, update};
-use crate::scene::{NOON, account, database_path, execute, new_key};
+use crate::scene::{NOON, account, assert_corrupt, created, execute, new_key, records};
 
 /// An amount of an account, what is recorded and what was computed, in base calls.
 type Wrong = (&'static str, i64, i64);
@@ -32,8 +32,7 @@ async fn tampered_holds_are_discrepancies() {
         ),
     ];
     for (damage, expected) in table {
-        let (_folder, file) = database_path();
-        let store = SqliteStore::create(&file).unwrap();
+        let (_folder, file, store) = created();
         let (id, key) = account(&store, 100).await;
         for (number, count) in [(1, 3), (2, 4), (3, 5)] {
             open(&store, key, count, number).await;
@@ -52,24 +51,17 @@ async fn tampered_holds_are_discrepancies() {
 #[tokio::test]
 async fn holds_that_belong_to_nothing_are_detected() {
     for damage in ["account = 99", "key = 9", "line = 9"] {
-        let (_folder, file) = database_path();
-        let store = SqliteStore::create(&file).unwrap();
+        let (_folder, file, store) = created();
         let (_, key) = account(&store, 100).await;
         open(&store, key, 3, 1).await;
         execute(&file, &format!("PRAGMA foreign_keys = off; UPDATE hold SET {damage}"));
-        match store.verify().await {
-            Err(StoreError::Corrupt(problem)) => {
-                assert!(problem.contains("1 holds belong to no key or usage line"), "{damage}: {problem}");
-            }
-            other => panic!("{damage}: {other:?}"),
-        }
+        assert_corrupt(&store, "1 holds belong to no key or usage line", damage).await;
     }
 }
 
 #[tokio::test]
 async fn open_holds_are_newest_first_and_expired_ones_by_their_lease() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, _, store) = created();
     let (id, key) = account(&store, 100).await;
     let (other, other_key) = account(&store, 100).await;
     // number, opened, lease, in seconds
@@ -106,8 +98,7 @@ async fn make_key(store: &SqliteStore, account: &AccountId, parent: Option<KeyId
 /// Of the key itself and its child keys, since the period's first day.
 #[tokio::test]
 async fn a_budget_set_later_starts_with_what_is_held() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, first) = account(&store, 1_000).await;
     let (top, top_secret) = make_key(&store, &id, None).await;
     let (_, below) = make_key(&store, &id, Some(top.clone())).await;
@@ -149,22 +140,9 @@ async fn a_budget_set_later_starts_with_what_is_held() {
     assert_eq!(store.key(&id, &top, NOON.day()).await.unwrap().unwrap().key.terms.budget, Some(budget));
 }
 
-async fn records(store: &SqliteStore, section: Section) -> Vec<Record> {
-    let (mut records, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.export(section, after.as_ref(), 1).await.unwrap();
-        records.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            return records;
-        }
-    }
-}
-
 #[tokio::test]
 async fn export_has_holds_and_what_they_changed() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, _, store) = created();
     let (id, key) = account(&store, 100).await;
     for (number, count) in [(7, 3), (1, 4), (4, 5)] {
         let request_id = (number == 4).then(|| RequestId::parse("once").unwrap());
@@ -172,19 +150,21 @@ async fn export_has_holds_and_what_they_changed() {
     }
     act(&store, &id, 1, HoldAction::Release).await;
     act(&store, &id, 7, capture(2)).await;
-    let holds: Vec<_> = records(&store, Section::Holds).await;
+    let holds: Vec<_> = records(&store, Section::Holds, 1).await;
     let mut expected = Vec::new();
     for number in [1, 4, 7] {
         expected.push(Record::Hold(Box::new(store.hold(&id_of(number)).await.unwrap().unwrap())));
     }
     assert_eq!(holds, expected, "by their ids");
-    let [Record::Account(account)] = &records(&store, Section::Accounts).await[..] else { panic!("one account") };
+    let [Record::Account(account)] = &records(&store, Section::Accounts, 1).await[..] else { panic!("one account") };
     let totals = account.account.totals;
     assert_eq!((totals.balance, totals.held, totals.used), (calls(93), calls(5), calls(2)));
     assert_eq!((account.minute.count, account.day.count, account.entries), (3, 3, 3));
-    let [Record::Idempotency(result)] = &records(&store, Section::Idempotency).await[..] else { panic!("one result") };
+    let [Record::Idempotency(result)] = &records(&store, Section::Idempotency, 1).await[..] else {
+        panic!("one result")
+    };
     assert_eq!((result.result.hold, result.result.charged), (Some(id_of(4)), calls(5)));
-    let activity = records(&store, Section::Activity).await;
+    let activity = records(&store, Section::Activity, 1).await;
     let kinds = activity.iter().map(|record| match record {
         Record::Activity(activity) => (format!("{:?}", activity.kind), activity.amount),
         other => panic!("{other:?}"),

@@ -1,8 +1,6 @@
 //! What holds change is in the journal before it is in the tables, and no reader or rate limit notices, also after a
 //! crash.
 
-use std::path::{Path, PathBuf};
-
 use metering_core::charging::{HoldAction, Posting};
 use metering_core::store::HoldStore;
 use metering_core::usage::{ActivityKind, DayRange};
@@ -10,22 +8,11 @@ use metering_core::{RateLimits, Refusal, Store};
 use metering_sqlite::SqliteStore;
 
 use super::{act, amounts, assert_sound, at, calls, capture, charge_of, hold_of, id_of, numbers, open, post, update};
-use crate::scene::{NOON, account, count, database_path};
-
-/// Copies the files of a database in use, as a power cut would leave them.
-fn crash(file: &Path, folder: &Path, number: u8) -> PathBuf {
-    let copy = folder.join(format!("crash-{number}.db"));
-    for suffix in ["", "-wal"] {
-        let of = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
-        std::fs::copy(of(file), of(&copy)).unwrap();
-    }
-    copy
-}
+use crate::scene::{NOON, account, count, crash, created};
 
 #[tokio::test]
 async fn a_crash_at_any_stage_of_folding_loses_no_hold() {
-    let (folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (folder, file, store) = created();
     let (id, key) = account(&store, 1_000).await;
     // Each round opens two holds of 3, captures 1 of one of the last round's and charges 1. Every third round releases
     // the other, and all others leave it open.
@@ -72,8 +59,7 @@ async fn a_crash_at_any_stage_of_folding_loses_no_hold() {
 /// A hold counts for the rate limits when it is opened, and what it cost does not count again.
 #[tokio::test]
 async fn rate_limits_count_a_hold_once() {
-    let (_folder, file) = database_path();
-    let mut store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, mut store) = created();
     let (id, key) = account(&store, 1_000).await;
     let limits = RateLimits::per_minute(4).and_per_day(6);
     store.set_limits(&id, limits).await.unwrap().unwrap();
@@ -114,8 +100,7 @@ async fn rate_limits_count_a_hold_once() {
 
 #[tokio::test]
 async fn a_renewed_lease_is_not_in_the_journal() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 10).await;
     open(&store, key, 3, 1).await;
     let before = count(&file, "charge_journal");
@@ -130,8 +115,7 @@ async fn a_renewed_lease_is_not_in_the_journal() {
 /// Usage of a hold is booked on the day on which it was opened, folded or not, and activity says how it was settled.
 #[tokio::test]
 async fn usage_of_a_hold_is_of_its_day_and_says_how_it_was_settled() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, key) = account(&store, 100).await;
     for number in 1..5 {
         open(&store, key, 5, number).await;

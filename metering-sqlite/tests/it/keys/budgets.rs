@@ -1,6 +1,5 @@
 //! Budgets: never exceeded, whoever races for them, and what counts against one that is set later.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::{
     spent_calls, terms, two,
 };
 use crate::contract::fast_folder;
-use crate::scene::{NOON, account, count, database_path, execute};
+use crate::scene::{NOON, account, count, crash, created, execute};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -69,8 +68,7 @@ async fn budgets_that_two_handles_race_for_are_spent_exactly() {
 /// Of usage with the key itself and its child keys, folded or not, and of no other key.
 #[tokio::test]
 async fn a_budget_set_later_starts_with_what_was_spent() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, first) = account(&store, 1_000).await;
     let top = create(&store, &id, None, hash(1), all_scopes()).await;
     let middle = create(&store, &id, Some(&top.id), hash(2), all_scopes()).await;
@@ -118,20 +116,9 @@ async fn a_budget_set_later_starts_with_what_was_spent() {
     assert_sound(&stores[1]).await;
 }
 
-/// Copies the files of a database in use, as a power cut would leave them.
-fn crash(file: &Path, folder: &Path, number: usize) -> PathBuf {
-    let copy = folder.join(format!("crash-{number}.db"));
-    for suffix in ["", "-wal"] {
-        let of = |path: &Path| PathBuf::from(format!("{}{suffix}", path.display()));
-        std::fs::copy(of(file), of(&copy)).unwrap();
-    }
-    copy
-}
-
 #[tokio::test]
 async fn a_crash_neither_loses_nor_repeats_what_was_spent() {
-    let (folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (folder, file, store) = created();
     let (id, first) = account(&store, 10_000).await;
     let top = create(&store, &id, None, hash(1), KeyTerms { budget: budget(60, None), ..all_scopes() }).await;
     create(&store, &id, Some(&top.id), hash(2), all_scopes()).await;
@@ -156,8 +143,7 @@ async fn a_crash_neither_loses_nor_repeats_what_was_spent() {
 
 #[tokio::test]
 async fn a_budget_that_lost_what_was_spent_is_a_discrepancy() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, _) = account(&store, 100).await;
     let top = create(&store, &id, None, hash(1), KeyTerms { budget: budget(60, None), ..all_scopes() }).await;
     create(&store, &id, Some(&top.id), hash(2), all_scopes()).await;

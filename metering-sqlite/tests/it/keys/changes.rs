@@ -10,7 +10,7 @@ use metering_sqlite::SqliteStore;
 
 use super::{all_scopes, assert_sound, charge, charge_at, create, hash, new_key, two};
 use crate::contract::fast_folder;
-use crate::scene::{NOON, account, count, database_path};
+use crate::scene::{NOON, account, count, created, database_path};
 
 #[tokio::test]
 async fn rate_limits_of_a_key_count_in_both_handles_and_survive_reopening() {
@@ -47,8 +47,7 @@ async fn rate_limits_of_a_key_count_in_both_handles_and_survive_reopening() {
 /// journal.
 #[tokio::test]
 async fn charges_with_uncounted_keys_write_no_meter() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let (id, first) = account(&store, 1_000).await;
     create(&store, &id, None, hash(1), KeyTerms { max_in_flight: 3, ..all_scopes() }).await;
     for _ in 0..30 {

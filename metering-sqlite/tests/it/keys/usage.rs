@@ -4,11 +4,11 @@ use metering_core::access::{KeyNumber, KeyTerms};
 use metering_core::store::{KeyChange, KeyStore};
 use metering_core::usage::DayRange;
 use metering_core::{AccountId, Store};
-use metering_sql::transfer::{Export, Record, Section};
+use metering_sql::transfer::{Record, Section};
 use metering_sqlite::SqliteStore;
 
 use super::{BASE, all_scopes, assert_sound, budget, calls, change, charge, charge_at, create, hash};
-use crate::scene::{NOON, account, database_path};
+use crate::scene::{NOON, account, created, records};
 
 /// What three keys used: the first 2 calls on one route, the second 3, the third 1 on each of two.
 async fn use_keys(store: &SqliteStore) -> AccountId {
@@ -66,8 +66,7 @@ async fn check(store: &SqliteStore, id: &AccountId) {
 
 #[tokio::test]
 async fn usage_is_told_apart_by_key_before_and_after_folding() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, file, store) = created();
     let id = use_keys(&store).await;
     check(&store, &id).await;
     check(&SqliteStore::open(&file).unwrap(), &id).await;
@@ -79,23 +78,9 @@ async fn usage_is_told_apart_by_key_before_and_after_folding() {
     check(&SqliteStore::open(&copy).unwrap(), &id).await;
 }
 
-/// All records of a section, in pages of two.
-async fn records(store: &SqliteStore, section: Section) -> Vec<Record> {
-    let (mut records, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.export(section, after.as_ref(), 2).await.unwrap();
-        records.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            return records;
-        }
-    }
-}
-
 #[tokio::test]
 async fn records_have_every_key_its_meter_and_its_secrets() {
-    let (_folder, file) = database_path();
-    let store = SqliteStore::create(&file).unwrap();
+    let (_folder, _, store) = created();
     let other = account(&store, 1).await.0;
     let id = use_keys(&store).await;
     let statuses = store.keys(&id, None, 10, NOON.day()).await.unwrap().items;
@@ -104,7 +89,7 @@ async fn records_have_every_key_its_meter_and_its_secrets() {
     change(&store, &statuses[2].key, rotated).await;
     let leaked = store.report_leaked(&hash(1), NOON).await.unwrap().unwrap();
 
-    let keys = records(&store, Section::Keys).await;
+    let keys = records(&store, Section::Keys, 2).await;
     let keys: Vec<_> = keys
         .iter()
         .map(|record| match record {
@@ -118,7 +103,7 @@ async fn records_have_every_key_its_meter_and_its_secrets() {
     let spent: Vec<_> = keys.iter().map(|record| record.meter.map(|meter| meter.spent.amount)).collect();
     assert_eq!(spent, [None, None, Some(calls(5)), None]);
 
-    let secrets = records(&store, Section::Secrets).await;
+    let secrets = records(&store, Section::Secrets, 2).await;
     let secrets = secrets.iter().map(|record| match record {
         Record::Secret(record) => record,
         other => panic!("{other:?}"),
@@ -131,7 +116,7 @@ async fn records_have_every_key_its_meter_and_its_secrets() {
     let expected = [(hash(1), 1, None, Some(NOON)), (hash(2), 2, Some(later), None), (hash(9), 2, None, None)];
     assert_eq!(made, expected);
 
-    let totals = records(&store, Section::Usage).await;
+    let totals = records(&store, Section::Usage, 2).await;
     let of_keys: Vec<_> = totals
         .iter()
         .filter_map(|record| match record {
@@ -141,7 +126,7 @@ async fn records_have_every_key_its_meter_and_its_secrets() {
         .collect();
     let expected = [("/x", 0), ("/x", 1), ("/x", 2), ("/y", 2)].map(|(route, key)| (route.to_owned(), key));
     assert_eq!(of_keys, expected);
-    let activity = records(&store, Section::Activity).await;
+    let activity = records(&store, Section::Activity, 2).await;
     let of_keys = activity.iter().filter_map(|record| match record {
         Record::Activity(entry) => Some(entry.key.get()),
         _ => None,

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metering_tests::client::Client;
-use metering_tests::postgres::{Cluster, fresh_schema, schema_of};
+use metering_tests::postgres::{fresh_schema, run_in};
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
@@ -120,7 +120,7 @@ fn accounts_are_refilled_once_on_sqlite() {
 #[test]
 fn accounts_are_refilled_once_by_two_nodes() {
     let Some(url) = fresh_schema() else { return };
-    let run = |sql: &str| drop(Cluster::shared().run(&format!("SET search_path = {}; {sql}", schema_of(&url))));
+    let run = |sql: &str| drop(run_in(&url, sql));
     refilled_once(&Site::on_database(&url), 2, &run);
 }
 

@@ -5,7 +5,7 @@
 //! one claimed, unpaid quotes, top-ups, a linked wallet, an assigned payment, signups and an open challenge. They are
 //! never edited. The `.json` next to each has the values that version reported.
 
-use metering_tests::postgres::{Cluster, fresh_schema, schema_of};
+use metering_tests::postgres::{fresh_schema, run_in};
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn first_version_sqlite_database_is_upgraded_in_place() {
 fn first_version_postgres_database_is_upgraded_in_place() {
     let Some(url) = fresh_schema() else { return };
     let dump = include_str!("upgrade/postgres.sql");
-    let _ = Cluster::shared().run(&format!("SET search_path = {}; {dump}", schema_of(&url)));
+    let _ = run_in(&url, dump);
     assert_everything_kept(&Site::on_database(url), include_str!("upgrade/postgres.json"));
 }
 
