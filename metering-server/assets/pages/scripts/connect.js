@@ -71,7 +71,7 @@ function instructions(client, server, key, shownKey) {
   ];
   if (client.install) {
     const button = h("button", { class: "button", type: "button", "data-install": client.id }, `Add to ${client.name}`);
-    // Made only now, and removed at once, so that no link with a key stays in the page.
+    // Created on the click and removed immediately, so that no link with a key stays in the page.
     button.addEventListener("click", () => {
       const link = h("a", { href: client.install(real()), rel: "noreferrer", hidden: true });
       document.body.append(link);

@@ -1,4 +1,5 @@
-// Who belongs to the account besides the holder of its key: members, invitations, and what members did.
+// The people with access to the account besides the holder of its key: members, invitations, and the log of members'
+// actions.
 
 import { showList } from "/assets/accountlist.js";
 import { callApi, sentence } from "/assets/api.js";

@@ -1,4 +1,4 @@
-// What the owner of a webhook can do with it, each in a dialog.
+// The actions on a webhook, each in a dialog.
 
 import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
@@ -72,7 +72,7 @@ export class WebhookActions {
     });
   }
 
-  /** Needs no dialog: it takes nothing from anybody. */
+  /** Needs no dialog: it does no harm. */
   async enable(webhook) {
     await patch(this.tab, webhook, { disabled: false });
     await this.tab.changed(webhook.id);
@@ -95,7 +95,7 @@ const pathOf = ({ id }) => `/webhooks/${encodeURIComponent(id)}`;
 const patch = (tab, webhook, body) => callApi(pathOf(webhook), { method: "PATCH", key: tab.secret(), body });
 /** Problems with the URL are whole sentences. */
 const explain = (one, text) => (one.name === "url" ? `${text[0].toUpperCase()}${text.slice(1)}.` : `${one.label} ${text}.`);
-/** On the wire, null stands for all kinds. */
+/** On the wire, null means all kinds. */
 const allIfNone = (events) => (events.length > 0 ? events : null);
 const differ = (one, other) => [...one].sort().join() !== [...other].sort().join();
 

@@ -1,4 +1,4 @@
-// What needs attention, each with a link to where it is solved.
+// Items that need attention, each with a link to the page that solves it.
 
 import { sentence } from "/assets/api.js";
 import { admin, query } from "/assets/console-api.js";
@@ -35,7 +35,7 @@ export function attention({ counts, health, isWhole = false }) {
     const none = waits.size > 0 ? h("p", { class: "soft", role: "status" }, "Looking …") : !trouble && !list && h("p", { class: "soft", id: "no-attention" }, "Nothing needs attention.");
     place.replaceChildren(...[trouble, list, none].filter(Boolean));
   };
-  // The items of a kind, and what leads to the rest of them.
+  // The items of a kind, and the link or button for the rest.
   const listed = ({ list, kind, words, items }, found) => {
     const shown = items(found);
     const isMore = found.next[list] !== null;
@@ -54,13 +54,13 @@ export function attention({ counts, health, isWhole = false }) {
       known.problem = sentence(error);
     }
     draw();
-    // The button that was pressed is gone with the list.
+    // The pressed button disappeared with the list.
     const rows = place.querySelectorAll(`[data-attention="${kind}"]`);
     const grown = rows[Math.min(shown, rows.length - 1)];
     if (grown) grown.tabIndex = -1;
     grown?.focus({ preventScroll: true });
   };
-  // A chain that is down makes the health slow: the rest does not wait for it.
+  // Reading the health is slow while a chain is down, so the rest does not wait for it.
   const take = (name, promise) =>
     promise.then((value) => (known[name] = value), (error) => (known.problem = sentence(error))).finally(() => {
       waits.delete(name);
@@ -159,7 +159,7 @@ function unreported(counts) {
   );
 }
 
-/** The lists of the service: their names there, what their items are called here, and the items. */
+/** The service's lists: their names there, the names of their items here, and the items. */
 const KINDS = [
   { list: "unclaimed", kind: "payment", words: "Payments", items: unclaimed },
   { list: "webhooks", kind: "webhook", words: "Webhooks", items: webhooks },

@@ -1,4 +1,4 @@
-// How long it is until something takes effect.
+// A countdown until something takes effect.
 
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
@@ -30,7 +30,7 @@ export function countdown(at) {
     return seconds > 0;
   };
   tick();
-  // It is not in the page yet when it is made.
+  // It is not in the page yet when it is created.
   let wasShown = false;
   const timer = setInterval(() => {
     wasShown ||= words.isConnected;

@@ -20,7 +20,7 @@ export const fragmentQuery = () => Object.fromEntries(new URLSearchParams(locati
  * A form with filters over a list: the nodes of both. `fields` have a `name`, a `label`, and may have a `type`, `options`
  * (values with labels), an `id`, and more attributes of the input. `list(values, found)` loads the list; it may call
  * `found` with what to say about it. `path` is the fragment without parameters; without it the filters are not in there.
- * `submit` is what the button says, and `hint` is said under the form. Forms on the same page need different `prefix`es.
+ * `submit` is the button's text, and `hint` is shown under the form. Forms on the same page need different `prefix`es.
  */
 export async function filtered({ label, fields, list, path, submit = "Filter", hint, statusId, prefix = "filter" }) {
   const given = path ? fragmentQuery() : {};

@@ -1,4 +1,4 @@
-// The rehearsal of a catalogue: what the usage of the last days would have cost with it, and who would have run out.
+// The rehearsal of a catalogue: what the usage of the last days would have cost, and which accounts would have run out.
 
 import { sentence } from "/assets/api.js";
 import { admin } from "/assets/console-api.js";
@@ -50,7 +50,7 @@ function results({ totals, accounts, by_route: routes, by_account: users, run_ou
   return parts;
 }
 
-/** What the amounts do not know. */
+/** The limits of the estimate. */
 function doubts({ estimated_calls: estimated, unknown_calls: unknown, credits_unknown: credits, removed_calls: removed }) {
   const doubt = (count, words) => count !== "0" && h("p", { class: "soft" }, `${group(count)} ${plural(count, "call")} ${words}`);
   return [

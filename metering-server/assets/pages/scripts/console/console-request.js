@@ -1,4 +1,4 @@
-// Why a request was charged: what it cost, by which price, and what became of the balance.
+// Why a request was charged: its cost, its price, and the balance after it.
 
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
