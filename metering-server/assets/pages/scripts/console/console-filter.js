@@ -36,7 +36,7 @@ export async function filtered({ label, fields, list, path, submit = "Filter", h
       said.textContent = "";
       try {
         place.replaceChildren(await list(wanted, (words) => (said.textContent = words)));
-        // Not as a separate history entry. What is not of this form stays.
+        // Not as a separate history entry. Parameters of other forms stay.
         if (path) history.replaceState(null, "", `#${path}${query({ ...fragmentQuery(), ...wanted })}`);
       } catch (error) {
         said.textContent = sentence(error);
