@@ -70,7 +70,7 @@ enum Backend {
     Postgres(Arc<PostgresStore>),
 }
 
-/// An empty store that is lost in the end.
+/// A temporary empty store.
 pub(crate) fn in_memory() -> Result<Arc<dyn FullStore>, StoreError> {
     Ok(Arc::new(SqliteStore::in_memory()?))
 }
@@ -138,7 +138,7 @@ impl Location {
         path_of_url(url).map(Self::Sqlite).map_err(|error| refused(&error.to_string()))
     }
 
-    /// Whether there is a store, as far as this machine can tell.
+    /// Whether there is a store, as far as this machine can determine.
     pub(crate) fn exists(&self) -> bool {
         match self {
             Self::Sqlite(path) => path.is_file(),
@@ -233,7 +233,8 @@ impl Database {
         if is_source {
             return Err(Failure::Conflict(format!("{} is the store itself; name another file", target.display())));
         }
-        // SQLite would replay a write-ahead log that it finds next to the copy, whichever database it belongs to.
+        // SQLite would replay a write-ahead log that it finds next to the copy, even one that belongs to another
+        // database.
         match sidecars(target).into_iter().find(|sidecar| sidecar.exists()) {
             Some(sidecar) => Err(Failure::Conflict(format!(
                 "{} exists, so a database named {} is or was in use; choose another name",

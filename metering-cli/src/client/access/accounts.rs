@@ -9,7 +9,8 @@ use crate::commands::commands;
 commands! {
     /// Manage child accounts: accounts of your own customers, each with keys, a balance and statements of its own.
     ///
-    /// You fill them with your credits. A child account does not learn whose it is. Only the account's first key can do this.
+    /// You fill them with your credits. A child account cannot see its parent account. Only the account's first key can
+    /// do this.
     #[command(after_help = "\
 Examples:
   metering accounts create customer-1

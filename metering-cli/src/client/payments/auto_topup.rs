@@ -49,7 +49,7 @@ Example:
     RemoveCard(CallOptions),
 }
 
-/// Charge the saved card when the balance is low, also after a charge failed.
+/// Charge the saved card when the balance is low, even after a failed charge.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -61,7 +61,7 @@ struct OnArgs {
     /// Buy it when fewer credits than this are left.
     #[arg(long, value_name = "CREDITS", value_parser = threshold, allow_negative_numbers = true)]
     below: Credits,
-    /// The most to charge in a calendar month (UTC), in the plan's currency.
+    /// The maximum to charge in a calendar month (UTC), in the plan's currency.
     #[arg(long, value_name = "AMOUNT")]
     monthly_limit: String,
     #[command(flatten)]

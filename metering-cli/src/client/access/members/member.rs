@@ -53,10 +53,10 @@ Examples:
   metering members invite developer --email jo@example.com
   metering members invite viewer")]
 pub(super) struct InviteArgs {
-    /// What the member may do: owner, billing, developer or viewer.
+    /// The member's role: owner, billing, developer or viewer.
     #[arg(value_name = "ROLE")]
     role: MemberRole,
-    /// Where to send the invitation [default: print a link to pass on].
+    /// The email address to send the invitation to [default: print a link to pass on].
     #[arg(long, value_name = "ADDRESS")]
     email: Option<Email>,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(super) struct RoleArgs {
     /// The member's id.
     #[arg(value_name = "ID")]
     id: MemberId,
-    /// What the member may do: owner, billing, developer or viewer.
+    /// The member's role: owner, billing, developer or viewer.
     #[arg(value_name = "ROLE")]
     role: MemberRole,
     #[command(flatten)]

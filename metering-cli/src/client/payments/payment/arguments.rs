@@ -9,7 +9,7 @@ use crate::client::payments::payment::consent::Consent;
 use crate::client::payments::wallet::WalletArgs;
 use crate::failure::Failure;
 
-/// What is bought, from which wallet, and how.
+/// The plan to buy, the wallet, and how to pay.
 #[derive(Debug, Args)]
 pub(crate) struct PaymentArgs {
     /// The plan to buy; `metering plans` lists all plans. Not needed to continue a pending payment.
@@ -21,8 +21,7 @@ pub(crate) struct PaymentArgs {
     /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
-    /// Abandon the pending payment. Asks for the word `abandon` on standard input, unless it is certain that nothing
-    /// was paid.
+    /// Abandon the pending payment. Asks for the word `abandon` on standard input, unless it is certain that nothing was paid.
     #[arg(long)]
     pub(crate) abandon: bool,
     /// How long to wait for the payment to be confirmed and registered, in seconds.
