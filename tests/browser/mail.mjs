@@ -11,7 +11,7 @@ const noToken = async (page) => {
   assert.ok(!(await storedData(page)).includes("eml_"), "the token is not kept");
 };
 
-/** What mail scanners do: every kind of request for the link, without the page's script. */
+/** Imitates mail scanners: every kind of request for the link, without the page's script. */
 async function scan(link) {
   for (const method of ["GET", "HEAD"]) assert.equal((await fetch(link, { method })).status, 200, method);
 }
