@@ -199,7 +199,7 @@ export const mail = {
     assert.ok(await page.isChecked("#field-email"), "mail is the default");
     assert.ok(await page.isHidden("#nobody-told"));
     await page.uncheck("#field-email");
-    assert.match(await page.innerText("#nobody-told"), /Nobody will be told.*email is off/s);
+    assert.match(await page.innerText("#nobody-told"), /No one will be notified.*email is off/s);
     await checkPage(page, null);
     await page.check("#field-email");
     await page.fill("#field-below", "1.5");

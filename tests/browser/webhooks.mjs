@@ -171,7 +171,7 @@ export const webhooks = {
     assert.match(await page.innerText("#balance-alert"), /No alert when it runs low/);
     await page.click("#change-alert");
     await page.waitForSelector("dialog");
-    assert.match(await page.innerText("#nobody-told"), /Nobody will be told/);
+    assert.match(await page.innerText("#nobody-told"), /No one will be notified/);
     assert.equal(await page.locator("#field-email").count(), 0, "this service sends no mail");
     await page.fill("#field-below", "0");
     await page.click("dialog [type=submit]");

@@ -186,7 +186,7 @@ fn unreadable(section: &str, found: String, findings: &mut Findings) {
 fn judge(source: &str, block: u64, age: i64, (lag, can_spare): (i64, bool), findings: &mut Findings) {
     if age > STALE {
         let found = format!("{source}: the newest block, {block}, is {age} s old");
-        findings.problem(CHECK, found, "the chain or this node stands still: compare with a block explorer");
+        findings.problem(CHECK, found, "the chain or this node has stopped: compare with a block explorer");
     } else if age < -AHEAD {
         let found = format!("{source}: the newest block, {block}, is {} s in the future", -age);
         findings.problem(CHECK, found, "the clock of this machine is slow: check NTP");

@@ -23,7 +23,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
 
 #[cfg(not(unix))]
 pub(super) fn check(_: &Path, findings: &mut Findings) {
-    findings.ok(CHECK, "not looked at on this system");
+    findings.ok(CHECK, "not checked on this system");
 }
 
 /// Judges free bytes, and free inodes of all.

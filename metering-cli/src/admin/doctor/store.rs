@@ -64,7 +64,7 @@ async fn inspect(location: &Location) -> Result<Inspection, StoreError> {
 fn judge(location: &Location, inspection: &Inspection, findings: &mut Findings) -> bool {
     let Inspection { schema, supported, unsafe_settings, missing_rights } = inspection;
     for setting in unsafe_settings {
-        let advice = "set it to on, and restart PostgreSQL: otherwise charges that were answered can be lost";
+        let advice = "set it to on, and restart PostgreSQL: otherwise acknowledged charges can be lost";
         findings.problem(CHECK, format_args!("{location}: {setting}"), advice);
     }
     for right in missing_rights {
@@ -112,7 +112,7 @@ async fn open(location: &Location, config: &Config, findings: &mut Findings) {
         && count > 0
     {
         let advice = "`metering admin payments list` finds them, older ones with --from-block; then assign them";
-        findings.warning("payments", format_args!("payments that arrived and that nobody claimed: {count}"), advice);
+        findings.warning("payments", format_args!("unclaimed payments: {count}"), advice);
     }
 }
 

@@ -13,8 +13,8 @@ const isTold = (webhooks) => webhooks.some((webhook) => webhook.state === "activ
 export function askAlert({ alert_below: below, email: address, email_verification: verification }, { email: isMailed }, webhooks, { key, reload }) {
   // Email is on by default for a new alert.
   const email = isMailed !== undefined && field({ name: "email", label: `Send it to ${address}`, box: true, value: isMailed || (below === null && !webhooks.some(isMail)) });
-  const toVerify = verification && verification.status !== "verified" ? " To be told by email, verify the address of the account." : "";
-  const nobody = h("p", { class: "notice notice-warn", id: "nobody-told", role: "status" }, h("strong", {}, "Nobody will be told. "), "No webhook of the account gets balance.low", email ? ", and email is off." : ".", toVerify);
+  const toVerify = verification && verification.status !== "verified" ? " To get alerts by email, verify the address of the account." : "";
+  const nobody = h("p", { class: "notice notice-warn", id: "nobody-told", role: "status" }, h("strong", {}, "No one will be notified. "), "No webhook of the account gets balance.low", email ? ", and email is off." : ".", toVerify);
   const update = () => {
     nobody.hidden = isTold(webhooks) || Boolean(email && email.value());
   };

@@ -32,7 +32,7 @@ async function send(signature) {
 async function look() {
   say(failure, "");
   byId("complete-again").hidden = true;
-  status.textContent = "Looking at the payment …";
+  status.textContent = "Checking the payment …";
   try {
     done(await send());
   } catch (error) {

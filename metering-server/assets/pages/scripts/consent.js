@@ -124,7 +124,7 @@ function showTerms(key, own, date, member) {
     send: (values) => callApi("/oauth/consents", { method: "POST", key, body: { authorization, key: body(values, now) } }),
     done: ({ redirect_to: url }) => leave(url),
   });
-  byId("terms-account").replaceChildren(...(member ? ["You are signed in as ", h("strong", {}, member.member), `, ${member.role}. The program gets a key below the account's first one, never that one.`] : ["You are signed in with the key ", h("strong", {}, own.name), ". The program gets a key below it, never this one."]));
+  byId("terms-account").replaceChildren(...(member ? ["You are signed in as ", h("strong", {}, member.member), `, ${member.role}. The program gets a child key of the account's first key, never that key itself.`] : ["You are signed in with the key ", h("strong", {}, own.name), ". The program gets a child key of it, never this key itself."]));
   byId("terms-form").replaceChildren(form);
   ask("terms-step");
 }

@@ -46,7 +46,7 @@ export class WebhookActions {
     formDialog({
       title: "Rotate the secret",
       about: [h("p", { class: "soft" }, "Requests to ", h("span", { class: "break" }, webhook.url), " are signed with a new secret. For some time they are also signed with the old one, so that you can replace it without losing events.")],
-      fields: [field({ name: "grace_seconds", label: "Also sign with the old secret", options: GRACE, value: "86400", hint: "Choose “Not at all” if somebody else knows the old one." })],
+      fields: [field({ name: "grace_seconds", label: "Also sign with the old secret", options: GRACE, value: "86400", hint: "Choose “Not at all” if someone else knows the old one." })],
       confirm: "Rotate secret",
       problemOf: (error) => problem(error, "The secret may have been replaced. Try again to get another one."),
       send: ({ grace_seconds: seconds }) => callApi(`${pathOf(webhook)}/rotate`, { method: "POST", key: tab.secret(), body: { grace_seconds: Number(seconds) } }),

@@ -44,7 +44,7 @@ impl ListArgs {
     }
 }
 
-/// Invite somebody: by mail, or with a link that is printed once.
+/// Invite someone: by mail, or with a link that is printed once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An invitation works once, for seven days. Whoever has a link that was passed on proves an email address or a wallet to join.
@@ -85,7 +85,7 @@ impl InviteArgs {
     }
 }
 
-/// Change the role of a member, or of somebody who is invited.
+/// Change the role of a member, or of an invited person.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately.

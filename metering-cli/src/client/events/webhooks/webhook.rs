@@ -164,7 +164,7 @@ impl SetArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 For a day, or as long as --grace says, requests are signed with both secrets, so that no event is lost while you replace
-the secret on the server. If somebody else knows the old secret, use --grace 0.
+the secret on the server. If someone else knows the old secret, use --grace 0.
 
 Examples:
   metering webhooks rotate we_0123456789abcdef0123456789abcdef

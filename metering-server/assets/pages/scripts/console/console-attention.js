@@ -155,7 +155,7 @@ function runways({ running_out: accounts }) {
 
 function unreported(counts) {
   return (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
-    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
+    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not report their cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
   );
 }
 

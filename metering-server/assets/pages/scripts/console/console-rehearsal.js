@@ -36,7 +36,7 @@ export function percent(before, after) {
 }
 
 function results({ totals, accounts, by_route: routes, by_account: users, run_outs: count, run_out: ranOut }) {
-  if (totals.calls === "0") return [h("p", { class: "soft" }, `Nobody made a call in the last ${DAYS} days, so there is nothing to rehearse.`)];
+  if (totals.calls === "0") return [h("p", { class: "soft" }, `No calls were made in the last ${DAYS} days, so there is nothing to rehearse.`)];
   const { credits_before: before, credits_after: after } = totals;
   const share = percent(before, after);
   const words = before === after ? "The same as" : `${share ?? "A change"} on`;

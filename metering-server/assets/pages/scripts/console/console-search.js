@@ -14,10 +14,10 @@ import { table } from "/assets/table.js";
 const NONE = {
   account: "No account has this id.",
   email: "No active account has this email address, or it is not verified yet. Accounts can also be filtered by a part of an address.",
-  wallet: "No active account belongs to this wallet. A payment from it that nobody claimed is found under Payments.",
+  wallet: "No active account belongs to this wallet. An unclaimed payment from it is listed under Payments.",
   name: "No agent's name begins with this. Ids are searched in full: org_, key_ and req_ with all their digits.",
   key: "No key has this id. Keys that were deleted long ago are forgotten.",
-  transaction: "No payment with this transaction was credited. One that nobody claimed is found under Payments.",
+  transaction: "No payment with this transaction was credited. An unclaimed one is listed under Payments.",
   receipt: "No receipt has this number.",
   payment: "No payment of this processor has this id. The name is the one that it was reported with, such as stripe:pi_1.",
 };
