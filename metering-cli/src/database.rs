@@ -1,7 +1,7 @@
 //! Which store to open. This is the only file that names a backend.
 //!
 //! All other code works on a [`FullStore`]. A new backend needs a variant of [`Location`] and of [`Backend`] here and
-//! nothing elsewhere; `migration` says which stores can be moved to which.
+//! nothing elsewhere; `migration` defines which stores can be moved to which.
 
 mod migration;
 

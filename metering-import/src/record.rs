@@ -215,7 +215,7 @@ fn payer(fields: &Fields<'_>) -> Result<Option<Payer>, RecordError> {
     Ok(Some(Payer { address, chain_id }))
 }
 
-/// The amounts of a record. The balance includes what is held.
+/// The amounts of a record. The balance includes held credits.
 struct Amounts {
     balance: Credits,
     purchased: Credits,

@@ -2,8 +2,8 @@
 //! determine the log's entries.
 //!
 //! Numbers: a leaf has the log's number of its account (`log_account.number`) and of its usage line
-//! (`log_line.number`), and [`Names`] says what they stand for. [`ChainHead::leaves`] is the number of a leaf among those of
-//! its account, from 0. A leaf's position in the log is not stored: it is 256 times the index of the bundle, and its place
+//! (`log_line.number`), and [`Names`] resolves them. [`ChainHead::leaves`] is the number of a leaf among those of its
+//! account, from 0. A leaf's position in the log is not stored: it is 256 times the index of the bundle, and its place
 //! in [`Bundle::leaves`]. The bytes are in `packed`.
 
 mod packed;

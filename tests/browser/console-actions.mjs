@@ -270,7 +270,7 @@ export const consoleActions = {
     await checkPage(page, null);
   },
 
-  /** Finds a payment on the chain that nobody claimed, and assigns it. */
+  /** Finds an unclaimed payment on the chain, and assigns it. */
   async consolePayments(visitor, { token, hash, org, wallet }) {
     const page = await visitor.window();
     await enter(page, token, "payments");

@@ -188,7 +188,7 @@ async fn a_source_that_lags_behind_does_not_hide_an_execution() {
 #[tokio::test]
 async fn an_execution_is_found_in_the_blocks_since_a_time() {
     // The block, the time that the search starts from, and what it finds. A clock may be wrong by ten blocks; block 84
-    // is the newest that is older than block 85 among those that are looked at.
+    // is the newest that is older than block 85 among those that are checked.
     let table = [
         (Some(100), time_of(95), true),
         (Some(84), time_of(95), true),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// A valid name for signature lines: not empty, without spaces and `+`. It should be a URL without its scheme, such as
-/// `example.com/log`, so that nobody else has it.
+/// `example.com/log`, so that it is unique.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyName(String);
 

@@ -53,7 +53,7 @@ impl Remote {
         self.send_or(method, target, document, refused).await
     }
 
-    /// Sends an action, with failures of its own.
+    /// Sends an action, with its own failures.
     async fn send_or(
         &self,
         method: Method,

@@ -108,7 +108,7 @@ impl PayingTransport {
         self.payer.journal.open_payment(&call.fingerprint).await
     }
 
-    /// The payment to send again, if there is one. A replaced one is given up.
+    /// The payment to send again, if there is one. A replaced payment is abandoned.
     async fn continued(&self, call: &Call) -> Result<Option<Payment>, Failure> {
         while let Some(payment) = self.open_payment(call).await? {
             if !self.payer.is_superseded(&payment, call)? {

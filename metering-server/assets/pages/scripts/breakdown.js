@@ -12,7 +12,10 @@ import { longTable } from "/assets/table.js";
 const FIRST = NAMED;
 const NAMES = { route: "Route", key: "Key" };
 
-/** The table of a `split`. `isChosen(id)` says which series the tab is filtered by, and `choose(id)` changes that. */
+/**
+ * The table of a `split`. `isChosen(id)` returns whether the tab is filtered by a series, and `choose(id)` changes
+ * that.
+ */
 export function breakdown(usage, { isChosen, choose }) {
   const { by, series } = usage;
   if (series.length === 0) return h("span", { hidden: true });

@@ -1,4 +1,4 @@
-// The deliveries to a webhook, newest first: what was sent, how often, and what the webhook responded.
+// The deliveries to a webhook, newest first: their content, attempts, and the webhook's responses.
 
 import { callApi, sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";

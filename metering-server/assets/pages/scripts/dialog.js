@@ -20,7 +20,7 @@ export function formDialog({ title, about = [], dismiss = "Cancel", done, ...res
 }
 
 /**
- * A form that asks for values. `fields` are those of `field` and `boxes`, and `layout` the elements that show them. `send`
+ * A form that asks for values. `fields` come from `field` and `boxes`, and `layout` the elements that show them. `send`
  * takes the values by name, and `done` its result. `other` is the button next to the submit button.
  * `problemOf` words an error that belongs to no field, and `explain` one that the service found in a field.
  */

@@ -1,5 +1,5 @@
 // What the role of a signed-in member allows. The account's data contains it; the service decides each request. Nothing
-// here limits a key: its scopes say what it may do.
+// here limits a key: its scopes do.
 
 import { h } from "/assets/dom.js";
 

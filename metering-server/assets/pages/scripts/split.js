@@ -32,7 +32,7 @@ export function partsOf(rows) {
 }
 
 /**
- * The usage from one day to another, and of the same number of days before. `rows` are those of the service, with all
+ * The usage from one day to another, and of the same number of days before. `rows` come from the service, with all
  * numbers as text; `by` is `route` or `key`, and `measure` is what the order is by, `credits` or `calls`. With `route`
  * or `key`, only rows of that are counted. Amounts are in units.
  */

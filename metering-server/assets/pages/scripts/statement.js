@@ -41,7 +41,7 @@ async function read(key, after) {
   return { text, document: readExactly(text) };
 }
 
-/** Pages as documents on lines of their own, as `metering statement verify` reads them. */
+/** Pages as documents on separate lines, as `metering statement verify` reads them. */
 async function download(key, pages) {
   const status = byId("receipt-status");
   status.textContent = "";

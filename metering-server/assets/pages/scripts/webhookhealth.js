@@ -9,7 +9,7 @@ const MAIL = "mailto:";
 /** Whether a webhook is mail to the account's address. */
 export const isMail = ({ url }) => url.startsWith(MAIL);
 
-/** The target of a webhook, in words. */
+/** The target of a webhook, as text. */
 export const target = (webhook) => (isMail(webhook) ? `Email to ${webhook.url.slice(MAIL.length)}` : webhook.url);
 
 /** A time to the minute, in UTC, without the day if that is today. */

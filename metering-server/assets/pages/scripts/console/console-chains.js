@@ -18,7 +18,7 @@ export const chains = async () => known ?? (await readHealth().catch(() => null)
 /** The chains read so far. */
 export const knownChains = () => known ?? [];
 
-/** A chain in words: its name, or else its id. */
+/** A chain's name, or else its id. */
 export function chainName(list, id) {
   const found = list.find((chain) => chain.chain_id === id);
   return found ? found.name : `chain ${id}`;

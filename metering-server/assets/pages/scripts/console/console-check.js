@@ -74,7 +74,7 @@ function verdict(name, { valid, problem, routes, changes }) {
   return [notice, table("What would change", COLUMNS, cells)];
 }
 
-/** A price: a number, or several of them in words. */
+/** A price: a number, or a text with several. */
 function amount(text) {
   if (text === null) return "–";
   return /^\d+(\.\d+)?$/.test(text) ? group(text) : h("span", { class: "price-words" }, text);

@@ -3,11 +3,11 @@
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
-/** From so many days on, hours are left out. */
+/** From this many days on, hours are omitted. */
 const MANY_DAYS = 30;
 const STEPS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 
-/** A span of seconds in words: its two largest parts. */
+/** A span of seconds as text: its two largest parts. */
 export function spanInWords(seconds) {
   const parts = [];
   let rest = seconds;

@@ -81,7 +81,7 @@ function totals(payments) {
   return `${group(count)} ${plural(count, "payment")} shown${sums ? `: ${sums}` : ""}${values.length > 0 ? `; with a value, ${values.join(" and ")}` : ""}.${reversed}`;
 }
 
-/** The sums of amounts by their unit, in words. */
+/** The sums of amounts by their unit, as text. */
 function added(amounts) {
   const sums = new Map();
   for (const [unit, amount] of amounts) sums.set(unit, (sums.get(unit) ?? 0n) + toUnits(amount, PLACES));
