@@ -29,7 +29,7 @@ pub struct VerifiedSignature<'a> {
 /// Why a note cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// It has another form.
+    /// The text is malformed.
     #[error("not a signed note: expected text, an empty line and signature lines")]
     Malformed,
     /// It has more than [`MAX_SIGNATURES`].

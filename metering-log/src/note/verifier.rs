@@ -54,7 +54,7 @@ pub struct VerifierKey {
 /// The text is not a usable verifier key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedVerifierKey {
-    /// It has another form.
+    /// The text is malformed.
     #[error("not a verifier key: expected NAME+ID+KEY, with 8 lowercase hexadecimal digits and base64")]
     Form,
     /// Its kind of signature is not one of those that use Ed25519.

@@ -55,7 +55,7 @@ Example:
 Example:
   metering auto-topup on --plan starter --below 5 --monthly-limit 50.00")]
 struct OnArgs {
-    /// The plan to buy, one that is sold by card, at its present price.
+    /// The plan to buy, one that is sold by card, at its current price.
     #[arg(long, value_name = "PLAN")]
     plan: String,
     /// Buy it when fewer credits than this are left.

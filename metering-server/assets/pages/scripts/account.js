@@ -253,7 +253,7 @@ function helpToSignIn() {
   });
 }
 
-/** Stops what goes on in the tabs. */
+/** Stops the work in progress in the tabs. */
 function endTabs() {
   visit = null;
   toStart.clear();

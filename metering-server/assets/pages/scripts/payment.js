@@ -56,7 +56,7 @@ async function payWith({ quote, chain, account, coin, label }, say, signal) {
   return sent;
 }
 
-/** What the service knows about a quote. */
+/** The service's state of a quote. */
 export const look = (id, key) => callApi(`/credits/topup/quote?quote_id=${encodeURIComponent(id)}`, { key });
 
 /**

@@ -60,7 +60,7 @@ pub(in crate::client) async fn resolve(
 fn check_target(target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match RequestPath::parse(path) {
-        // Some routes accept encoded slashes. The service knows which.
+        // Some routes accept encoded slashes; the service decides.
         Ok(_) | Err(TargetError::EncodedSeparator) => {}
         Err(error) => {
             return Err(Failure::Usage(format!(
