@@ -85,7 +85,8 @@ impl HttpFacilitator {
 
     /// Sends this token with each request, as `Authorization: Bearer`.
     ///
-    /// # Errors When the token contains a character that is not allowed in tokens.
+    /// # Errors
+    /// When the token contains a character that is not allowed in tokens.
     pub fn with_token(mut self, token: &str) -> Result<Self, FacilitatorSetupError> {
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(FacilitatorSetupError::Token);

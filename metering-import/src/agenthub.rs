@@ -47,7 +47,8 @@ impl AgentHubPlanner {
     /// Begins with the key's row. `sign` is the sign of usage that is a charge; `now` replaces a time that cannot be
     /// read.
     ///
-    /// # Errors When the row cannot be imported because its hash or its balance is invalid.
+    /// # Errors
+    /// When the row cannot be imported because its hash or its balance is invalid.
     pub fn new(key: AgentHubKey, sign: UsageSign, now: Timestamp) -> Result<Self, ImportFinding> {
         let subject = format!("api_keys {}", key.id);
         let refused = |problem: String| {

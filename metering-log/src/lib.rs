@@ -1,8 +1,9 @@
 //! Transparency logs in published formats: the computations of a log, its witnesses and its readers, without I/O.
 //!
-//! - [`tree`]: Merkle trees (RFC 6962) in tiles (C2SP `tlog-tiles`), and proofs from them. - [`note`], [`checkpoint`]:
-//!   what a log and its witnesses sign, and [`checkpoint::Policy`], a reader's trust policy. - [`witness`]: when a
-//!   witness cosigns (`tlog-witness`). - [`keys`]: Ed25519 keys, JWK sets and compact JWS.
+//! - [`tree`]: Merkle trees (RFC 6962) in tiles (C2SP `tlog-tiles`), and proofs from them.
+//! - [`note`], [`checkpoint`]: what a log and its witnesses sign, and [`checkpoint::Policy`], a reader's trust policy.
+//! - [`witness`]: when a witness cosigns (`tlog-witness`).
+//! - [`keys`]: Ed25519 keys, JWK sets and compact JWS.
 //!
 //! Callers supply the time, the randomness for new keys, and the tiles: over HTTP, first fetch the tiles that
 //! [`tree::inclusion_tiles`] or [`tree::consistency_tiles`] names.

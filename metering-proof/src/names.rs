@@ -63,14 +63,16 @@ impl Names {
 
     /// The account with a log number, and the salts of its leaves.
     ///
-    /// # Errors When the account was not added.
+    /// # Errors
+    /// When the account was not added.
     pub fn account(&self, number: u32) -> Result<&(AccountId, AccountSalts), UnknownName> {
         self.accounts.get(&number).ok_or(UnknownName::Account(number))
     }
 
     /// The usage line with a log number.
     ///
-    /// # Errors When the usage line was not added.
+    /// # Errors
+    /// When the usage line was not added.
     pub fn line(&self, number: u32) -> Result<&UsageLine, UnknownName> {
         self.lines.get(&number).ok_or(UnknownName::Line(number))
     }

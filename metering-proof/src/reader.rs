@@ -48,7 +48,8 @@ impl LogReader {
 
     /// The hashes of a tile; `None` if the log does not have all of them, or they are pruned.
     ///
-    /// # Errors When the store fails, or its data is damaged.
+    /// # Errors
+    /// When the store fails, or its data is damaged.
     pub async fn tile(&self, epoch: &LogEpoch, tile: Tile) -> Result<Option<Vec<TreeHash>>, LogReadError> {
         if tile.level() == 0 {
             let entries = self.opened(epoch, tile).await?;
@@ -65,7 +66,8 @@ impl LogReader {
     /// The entries of a tile of level 0, as `tlog-tiles` bundles them; `None` if the log does not have all of them, or they
     /// are pruned.
     ///
-    /// # Errors When the store fails, or its data is damaged.
+    /// # Errors
+    /// When the store fails, or its data is damaged.
     pub async fn entries(&self, epoch: &LogEpoch, tile: Tile) -> Result<Option<Vec<u8>>, LogReadError> {
         let Some(leaves) = self.opened(epoch, tile).await? else { return Ok(None) };
         let mut bundle = Vec::with_capacity(leaves.len() * 34);
@@ -103,7 +105,8 @@ impl LogReader {
 
     /// The proof that the tree of `old` leaves is the beginning of the tree of `new`.
     ///
-    /// # Errors When the log is smaller than that, or cannot be read.
+    /// # Errors
+    /// When the log is smaller than that, or cannot be read.
     pub async fn prove_consistency(&self, epoch: &LogEpoch, old: u64, new: u64) -> Result<Vec<TreeHash>, LogReadError> {
         let tiles = self.tiles(epoch, consistency_tiles(old, new)).await?;
         Ok(consistency_proof(&tiles, old, new)?)
@@ -112,7 +115,8 @@ impl LogReader {
     /// At most `limit` leaves of an account in some bundles, such as those of [`LogStore::bundles_of`], from its leaf with
     /// the number `first` on.
     ///
-    /// # Errors When the store fails, or its data is damaged.
+    /// # Errors
+    /// When the store fails, or its data is damaged.
     pub async fn account_leaves(
         &self,
         epoch: &LogEpoch,

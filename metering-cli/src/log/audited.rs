@@ -10,7 +10,8 @@ use crate::log::remote::RemoteLog;
 
 /// Checks every entry and every tile that the log has since `old`; from its beginning if there is none.
 ///
-/// # Errors [`Failure::Discrepancies`] when the log changed or dropped entries, or serves inconsistent data.
+/// # Errors
+/// [`Failure::Discrepancies`] when the log changed or dropped entries, or serves inconsistent data.
 pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Checkpoint) -> Result<(), Failure> {
     let old_size = old.map_or(0, Checkpoint::size);
     if new.size() < old_size {

@@ -70,8 +70,9 @@ impl Wallet {
     /// # Ok::<(), WalletError>(())
     /// ```
     ///
-    /// # Errors [`WalletError::WrongPassword`], or the problem with the file. The error contains neither the password
-    /// nor the file's contents.
+    /// # Errors
+    /// [`WalletError::WrongPassword`], or the problem with the file. The error contains neither the password nor the
+    /// file's contents.
     pub fn from_keystore(json: &[u8], password: &str) -> Result<Self, WalletError> {
         let (bytes, address) = keystore::decrypt(json, password)?;
         let wallet = Self::from_bytes(&bytes)?;

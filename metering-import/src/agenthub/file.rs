@@ -72,7 +72,8 @@ pub struct AgentHubFile {
 impl AgentHubFile {
     /// Opens a database for reading.
     ///
-    /// # Errors When it cannot be read, or lacks the tables and columns of such a service.
+    /// # Errors
+    /// When it cannot be read, or lacks the tables and columns of such a service.
     pub fn open(path: &Path) -> Result<Self> {
         // Check this before opening the database, which may create an empty log.
         let lacks_wal = lacks_wal(path);

@@ -23,7 +23,8 @@ pub struct MalformedCheckpoint;
 impl Checkpoint {
     /// The head of this log's tree. The origin should be the log's URL without scheme and trailing slashes.
     ///
-    /// # Errors When the origin is empty or contains control characters.
+    /// # Errors
+    /// When the origin is empty or contains control characters.
     pub fn new(origin: impl Into<String>, size: u64, root: TreeHash) -> Result<Self, MalformedCheckpoint> {
         let origin = origin.into();
         if origin.is_empty() || origin.contains(|c: char| c < ' ') {

@@ -74,14 +74,16 @@ impl Policy {
 
     /// Reads a checkpoint, and checks its signatures.
     ///
-    /// # Errors When the policy does not accept it.
+    /// # Errors
+    /// When the policy does not accept it.
     pub fn open(&self, text: &str) -> Result<Trusted, PolicyError> {
         self.check(&text.parse::<SignedCheckpoint>().map_err(PolicyError::Malformed)?)
     }
 
     /// Checks the signatures of a checkpoint.
     ///
-    /// # Errors When the policy does not accept it.
+    /// # Errors
+    /// When the policy does not accept it.
     pub fn check(&self, signed: &SignedCheckpoint) -> Result<Trusted, PolicyError> {
         let checkpoint = signed.checkpoint();
         if checkpoint.origin() != self.origin {

@@ -46,7 +46,8 @@ pub enum LogProofError {
 impl LogProof {
     /// Checks that the log of the policy has the entry with this hash at [`LogProof::index`].
     ///
-    /// # Errors When the policy does not accept the checkpoint, or the entry is not in its tree.
+    /// # Errors
+    /// When the policy does not accept the checkpoint, or the entry is not in its tree.
     pub fn verify(&self, leaf: TreeHash, policy: &Policy) -> Result<Trusted, LogProofError> {
         let trusted = policy.check(&self.checkpoint)?;
         verify_inclusion(leaf, self.index, trusted.checkpoint.size(), &self.proof, trusted.checkpoint.root())?;

@@ -83,7 +83,8 @@ impl JwkSet {
 
     /// Reads a set. Keys other than Ed25519's are ignored, as RFC 7517 (section 5) requires.
     ///
-    /// # Errors When the text is not a set, or an Ed25519 key in it is damaged.
+    /// # Errors
+    /// When the text is not a set, or an Ed25519 key in it is damaged.
     pub fn parse(text: &str) -> Result<Self, JwkError> {
         let set: Jwks = serde_json::from_str(text).map_err(|error| JwkError::Json { line: error.line() })?;
         let keys = set.keys.into_iter().filter(Jwk::is_ed25519).map(|jwk| {

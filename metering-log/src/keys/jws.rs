@@ -89,7 +89,8 @@ pub struct Jws<'a> {
 impl<'a> Jws<'a> {
     /// Reads the compact form.
     ///
-    /// # Errors When the text is not a JWS, or not a kind that [`Jws::verify`] can check.
+    /// # Errors
+    /// When the text is not a JWS, or not a kind that [`Jws::verify`] can check.
     pub fn parse(text: &'a str) -> Result<Self, JwsError> {
         let (signed, signature) = text.rsplit_once('.').ok_or(JwsError::Malformed)?;
         let (header, payload) = signed.split_once('.').ok_or(JwsError::Malformed)?;
@@ -113,7 +114,8 @@ impl<'a> Jws<'a> {
 
     /// The payload, if this key signed it.
     ///
-    /// # Errors When this key did not sign it.
+    /// # Errors
+    /// When this key did not sign it.
     pub fn verify(&self, key: PublicKey) -> Result<&[u8], JwsError> {
         key.verify(self.signed.as_bytes(), &self.signature).map_err(|_| JwsError::BadSignature)?;
         Ok(&self.payload)
@@ -121,7 +123,8 @@ impl<'a> Jws<'a> {
 
     /// The payload, if the key of the set that its header names signed it.
     ///
-    /// # Errors When the header names no key of the set, or that key did not sign it.
+    /// # Errors
+    /// When the header names no key of the set, or that key did not sign it.
     pub fn verify_with(&self, keys: &JwkSet) -> Result<&[u8], JwsError> {
         let name = self.header.kid.as_deref().unwrap_or_default();
         self.verify(keys.find(name).ok_or_else(|| JwsError::UnknownKey(name.to_owned()))?)

@@ -75,7 +75,8 @@ pub struct BadSignature;
 impl PublicKey {
     /// The key with these bytes.
     ///
-    /// # Errors When there is no such key, or anyone could sign for it.
+    /// # Errors
+    /// When there is no such key, or anyone could sign for it.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, MalformedKey> {
         VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self).ok_or(MalformedKey)
     }
@@ -104,7 +105,8 @@ impl PublicKey {
 
     /// Checks a signature, as strictly as RFC 8032 allows: no two signatures of one message are accepted as the same.
     ///
-    /// # Errors When this key did not make it over this message.
+    /// # Errors
+    /// When this key did not make it over this message.
     pub fn verify(self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
         let signature = Signature::from_slice(signature).map_err(|_| BadSignature)?;
         self.0.verify_strict(message, &signature).map_err(|_| BadSignature)

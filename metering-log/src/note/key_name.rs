@@ -16,7 +16,8 @@ pub struct MalformedKeyName;
 impl KeyName {
     /// Checks a name.
     ///
-    /// # Errors When it is not valid in a signature line.
+    /// # Errors
+    /// When it is not valid in a signature line.
     pub fn new(name: impl Into<String>) -> Result<Self, MalformedKeyName> {
         let name = name.into();
         let unfit = |c: char| c.is_whitespace() || c < ' ' || c == '+';

@@ -46,7 +46,8 @@ pub enum NoteError {
 impl SignedNote {
     /// A note without signatures yet.
     ///
-    /// # Errors When the text does not end with a newline, or contains control characters.
+    /// # Errors
+    /// When the text does not end with a newline, or contains control characters.
     pub fn new(text: impl Into<String>) -> Result<Self, NoteError> {
         let text = text.into();
         let clean = text.ends_with('\n') && !text.contains(is_forbidden);
@@ -55,7 +56,8 @@ impl SignedNote {
 
     /// Reads a note with at least one signature.
     ///
-    /// # Errors When it is malformed.
+    /// # Errors
+    /// When it is malformed.
     pub fn parse(note: &str) -> Result<Self, NoteError> {
         // The last empty line separates text and signatures; the newline before it belongs to the text.
         let middle = note.rfind("\n\n").ok_or(NoteError::Malformed)?;

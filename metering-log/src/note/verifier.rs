@@ -106,7 +106,8 @@ impl VerifierKey {
 
     /// Checks a signature of this key over the text of a note. Returns the time of a cosignature, in seconds since 1970.
     ///
-    /// # Errors When the signature is not valid.
+    /// # Errors
+    /// When the signature is not valid.
     pub fn verify(&self, text: &str, signature: &[u8]) -> Result<Option<u64>, BadSignature> {
         match self.kind {
             SignatureKind::Note => self.key.verify(text.as_bytes(), signature).map(|()| None),

@@ -26,7 +26,8 @@ pub fn push_entry(bundle: &mut Vec<u8>, entry: &[u8]) -> Result<(), EntryTooLong
 
 /// The entries of a bundle of `width` entries.
 ///
-/// # Errors When it is cut short, or has a different number of entries.
+/// # Errors
+/// When it is cut short, or has a different number of entries.
 pub fn read_entries(bundle: &[u8], width: u16) -> Result<Vec<&[u8]>, MalformedBundle> {
     let mut rest = bundle;
     let mut entries = Vec::new();

@@ -47,8 +47,8 @@ pub fn consistency_tiles(old: u64, new: u64) -> BTreeSet<Tile> {
 
 /// Checks that the tree of `old` leaves is the beginning of the tree of `new` (RFC 9162, section 2.1.4.2).
 ///
-/// # Errors When the proof does not prove it. [`ProofError::Inconsistent`] with the log's own proof is evidence of a
-/// fork.
+/// # Errors
+/// When the proof does not prove it. [`ProofError::Inconsistent`] with the log's own proof is evidence of a fork.
 pub fn verify_consistency(
     old: u64,
     old_root: TreeHash,

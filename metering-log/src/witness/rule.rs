@@ -117,7 +117,8 @@ impl Witness {
     /// **Persist [`Accepted::seen`] before you respond**, and decide nothing else about this log in between: otherwise
     /// two concurrent requests could make the witness cosign a fork.
     ///
-    /// # Errors When the checkpoint does not provably extend the last one cosigned.
+    /// # Errors
+    /// When the checkpoint does not provably extend the last one cosigned.
     pub fn add_checkpoint(
         &self,
         body: &str,

@@ -108,7 +108,8 @@ impl Bundle {
 
     /// Reads the bytes of a bundle.
     ///
-    /// # Errors When the bytes are not a bundle.
+    /// # Errors
+    /// When the bytes are not a bundle.
     pub fn unpack(bytes: &[u8]) -> Result<Self, MalformedBundle> {
         let broken = |problem: &str| MalformedBundle(problem.to_owned());
         let (format, bytes) = bytes.split_first().ok_or_else(|| broken("it is empty"))?;

@@ -27,7 +27,8 @@ impl<T: DeserializeOwned> Document<T> {
 
     /// Parses a response.
     ///
-    /// # Errors When the document is something else.
+    /// # Errors
+    /// When the document is something else.
     pub(crate) fn of(response: Response) -> Result<Self, Failure> {
         Ok(Self { content: response.json()?, response })
     }

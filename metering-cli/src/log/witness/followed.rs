@@ -71,7 +71,8 @@ impl FollowedLogs {
     /// the response. Blocks while another checkpoint of the same log is being decided on, and while the file system
     /// blocks.
     ///
-    /// # Errors When the checkpoint is refused, or cannot be saved.
+    /// # Errors
+    /// When the checkpoint is refused, or cannot be saved.
     pub(crate) fn add_checkpoint(&self, body: &[u8], now_seconds: u64) -> Result<String, NotCosigned> {
         let body = std::str::from_utf8(body).map_err(|_| Refusal::BadRequest("the body is not UTF-8"))?;
         let mut locked = None;
