@@ -21,8 +21,8 @@ pub(crate) struct PaymentArgs {
     /// Do not ask for confirmation.
     #[arg(long)]
     yes: bool,
-    /// Abandon the pending payment. Asks for the word `abandon` on standard input, unless it is certain that nothing was
-    /// paid.
+    /// Abandon the pending payment. Asks for the word `abandon` on standard input, unless it is certain that nothing
+    /// was paid.
     #[arg(long)]
     pub(crate) abandon: bool,
     /// How long to wait for the payment to be confirmed and registered, in seconds.
