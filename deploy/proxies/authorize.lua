@@ -4,16 +4,16 @@
 
 local URL = "http://127.0.0.1:8787/authorize"
 
--- Headers of the connection to the client, which do not belong to the question.
+-- Headers of the connection to the client, which are not part of the authorization request.
 local OWN = {
     ["host"] = true, ["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true,
     ["expect"] = true, ["upgrade"] = true, ["keep-alive"] = true, ["te"] = true, ["accept-encoding"] = true,
 }
 -- Headers of the response that are not passed on to the client.
 local HOP = { ["connection"] = true, ["content-length"] = true, ["transfer-encoding"] = true, ["keep-alive"] = true }
--- Headers of a yes that the service gets.
+-- Headers of a 200 that the service gets.
 local FOR_SERVICE = { "x-metering-org-id", "x-bds-request-id" }
--- Headers of a yes that the client gets, by the variable that keeps them for the response.
+-- Headers of a 200 that the client gets, by the variable that keeps them for the response.
 local FOR_CLIENT = {
     ["txn.metering_balance"] = "x-bds-credit-balance",
     ["txn.metering_charged"] = "x-bds-credit-charged",
@@ -32,7 +32,7 @@ local function values(of)
     return list
 end
 
--- Whether a status is one that metering means for the client.
+-- Whether metering meant a status for the client.
 local function is_for_client(status)
     return status ~= nil and (status == 204 or (status >= 400 and status < 500))
 end

@@ -104,7 +104,7 @@ impl Admin {
                 Err(Failure::Usage(problem.to_owned()))
             }
             Command::Doctor(args) => args.run(&self.database, out).await,
-            // migrate names its two stores itself.
+            // `migrate` has its own options for its two stores.
             Command::Migrate(_) if self.database.is_given() || self.server.is_given() => {
                 let problem = "migrate takes --from and --to, not --database, --data, --config or --server";
                 Err(Failure::Usage(problem.to_owned()))

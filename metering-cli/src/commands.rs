@@ -1,4 +1,4 @@
-//! Groups of commands, and what many commands take.
+//! Groups of commands, and shared arguments.
 
 use clap::builder::RangedU64ValueParser;
 
@@ -7,7 +7,7 @@ pub(crate) fn up_to(most: u64) -> RangedU64ValueParser<u32> {
     RangedU64ValueParser::new().range(1..=most)
 }
 
-/// Declares a group: what its attributes say in its help, and its commands, `Name(Arguments)`. The arguments have the
+/// Declares a group: its attributes, which have its help, and its commands, `Name(Arguments)`. The arguments have the
 /// description of the command, and a method `run`. After `with session`, commands get the session of the run, and so do
 /// those of a declaration that has no group.
 macro_rules! commands {

@@ -7,16 +7,16 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 
-/// Whether to ask before an action that cannot be undone, where there is somebody to ask.
+/// Whether to ask before an action that cannot be undone, if there is a terminal.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Confirmation {
-    /// Do not ask for confirmation. It is asked for on a terminal only.
+    /// Do not ask for confirmation. Commands ask only on a terminal.
     #[arg(long)]
     yes: bool,
 }
 
 impl Confirmation {
-    /// Asks `question` on a terminal. Without one, scripts go on without `--yes` too.
+    /// Asks `question` on a terminal. Without a terminal, the command continues, even without `--yes`.
     ///
     /// # Errors
     /// When the answer is not yes, and on Ctrl-C.
@@ -37,7 +37,7 @@ pub(crate) async fn confirm(question: &str) -> Result<(), Failure> {
     let (send, answer) = oneshot::channel();
     let question = question.to_owned();
     // A separate thread, abandoned on Ctrl-C, because a read from the terminal cannot be cancelled. The question goes
-    // to stderr, so that stdout only has what programs read.
+    // to stderr, so that stdout contains only output for programs.
     std::thread::spawn(move || send.send(ask(&question, &mut io::stdin().lock(), &mut io::stderr())));
     let answer = tokio::select! {
         answer = answer => answer.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),

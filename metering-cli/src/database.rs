@@ -1,7 +1,7 @@
 //! Which store to open. This is the only file that names a backend.
 //!
 //! All other code works on a [`FullStore`]. A new backend needs a variant of [`Location`] and of [`Backend`] here and
-//! nothing elsewhere; `migration` says which stores can be moved to which.
+//! nothing elsewhere; `migration` defines which stores can be moved to which.
 
 mod migration;
 
@@ -70,7 +70,7 @@ enum Backend {
     Postgres(Arc<PostgresStore>),
 }
 
-/// An empty store that is lost in the end.
+/// A temporary empty store.
 pub(crate) fn in_memory() -> Result<Arc<dyn FullStore>, StoreError> {
     Ok(Arc::new(SqliteStore::in_memory()?))
 }
@@ -138,7 +138,7 @@ impl Location {
         path_of_url(url).map(Self::Sqlite).map_err(|error| refused(&error.to_string()))
     }
 
-    /// Whether there is a store, as far as this machine can tell.
+    /// Whether there is a store, as far as this machine can determine.
     pub(crate) fn exists(&self) -> bool {
         match self {
             Self::Sqlite(path) => path.is_file(),
@@ -233,7 +233,8 @@ impl Database {
         if is_source {
             return Err(Failure::Conflict(format!("{} is the store itself; name another file", target.display())));
         }
-        // SQLite would replay a write-ahead log that it finds next to the copy, whichever database it belongs to.
+        // SQLite would replay a write-ahead log that it finds next to the copy, even one that belongs to another
+        // database.
         match sidecars(target).into_iter().find(|sidecar| sidecar.exists()) {
             Some(sidecar) => Err(Failure::Conflict(format!(
                 "{} exists, so a database named {} is or was in use; choose another name",

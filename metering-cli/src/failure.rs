@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     /// The account, key, request, plan, chain or transaction does not exist.
     #[error("{0}")]
     NotFound(String),
-    /// Something that exists is in the way.
+    /// A conflict with something that exists.
     #[error("{0}")]
     Conflict(String),
     /// The key is missing, the service rejects it, or it may not be used for this.

@@ -22,7 +22,7 @@ fn write_for(screen: Screen, out: &mut dyn Write, document: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// Puts each member and element on a line of its own. Tokens stay as they are, so that no digit is lost.
+/// Puts each member and element on its own line. Tokens are unchanged, so no digit is lost.
 fn indented(document: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(document.len().saturating_mul(2));
     let (mut depth, mut is_opened, mut is_string, mut is_escaped) = (0_usize, false, false, false);

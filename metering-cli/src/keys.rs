@@ -1,4 +1,4 @@
-//! What `metering keys` and `metering admin key` have in common: the terms of keys as arguments, and keys as output.
+//! Code shared by `metering keys` and `metering admin key`: the terms of keys as arguments, and keys as output.
 
 pub(crate) mod document;
 pub(crate) mod terms;

@@ -1,4 +1,4 @@
-//! `metering log`: audits and cosigns transparency logs (C2SP `tlog-tiles`), whoever runs them.
+//! `metering log`: audits and cosigns transparency logs (C2SP `tlog-tiles`), of any operator.
 
 mod audit;
 mod audited;
@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
 
-/// Check that a transparency log only grows, and vouch for it.
+/// Audit a transparency log, or cosign its checkpoints as a witness.
 ///
 /// Works with any log that is served as C2SP tlog-tiles. The log's verifier key must come from its operator through a
 /// channel other than the log itself.

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// In the colours of clap's own errors. The stream leaves them out where they are not shown or not wanted.
+/// In the colours of clap's own errors. The stream omits colours where they are unsupported or unwanted.
 fn print_error(screen: &mut impl Write, message: &str) -> io::Result<()> {
     let styles = Styles::styled();
     let style = styles.get_error();

@@ -25,7 +25,7 @@ pub(crate) fn notice(text: &str) {
     let _ = writeln!(io::stderr(), "{}", follow_up::addressed(text));
 }
 
-/// Ends a list, newest first, of so many entries; `next` is there if it goes on.
+/// Ends a list of this many entries, newest first; `next` is set if there are more.
 pub(crate) fn newest(out: &mut dyn Write, shown: usize, next: Option<&String>) -> Result<(), Failure> {
     out.flush()?;
     if next.is_some() {

@@ -1,5 +1,5 @@
-//! Shows how far a long run is, on stderr: a bar with rate and time left on a terminal, and a line every ten seconds
-//! elsewhere. Runs that end sooner print nothing there.
+//! Shows the progress of a long run on stderr: a bar with rate and time left on a terminal, and a line every ten
+//! seconds elsewhere. Runs that end sooner print nothing there.
 
 mod lines;
 mod part;
@@ -15,9 +15,9 @@ use lines::Lines;
 use part::{Part, figures};
 pub(crate) use part::{Unit, size};
 
-/// How often a run without a terminal says how far it is.
+/// How often a run without a terminal prints its progress.
 const EVERY: Duration = Duration::from_secs(10);
-/// How often a bar moves while nothing is counted.
+/// How often a bar is redrawn while nothing is counted.
 const TICK: Duration = Duration::from_millis(200);
 
 /// The name of a part of a run that has several, such as `Comparing (2 of 3)`.
@@ -25,7 +25,7 @@ pub(crate) fn numbered(what: &str, number: usize, of: usize) -> String {
     format!("{what} ({number} of {of})")
 }
 
-/// The progress of a run. Clones share what is shown.
+/// The progress of a run. Clones share one display.
 #[derive(Debug, Clone)]
 pub(crate) struct Progress(Shown);
 
@@ -91,7 +91,7 @@ impl Progress {
         }
     }
 
-    /// Removes the bar. What was done is printed next.
+    /// Removes the bar. The result is printed next.
     pub(crate) fn end(&self) {
         match &self.0 {
             Shown::Bar(bar) => bar.finish_and_clear(),
@@ -101,7 +101,7 @@ impl Progress {
     }
 }
 
-/// For runs of the library, which know how much there is to do once they have begun: `begin` them with a total of 0.
+/// For the library's runs, which know their total only after they have begun: `begin` them with a total of 0.
 impl metering_core::store::Progress for Progress {
     fn total(&self, units: u64) {
         match &self.0 {
@@ -120,7 +120,7 @@ fn style(unit: Unit, has_total: bool) -> ProgressStyle {
     let template = if has_total { "{msg}: [{bar:16}] {figures}" } else { "{spinner} {msg}: {figures}" };
     let template = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
     template.with_key("figures", move |state: &ProgressState, bar: &mut dyn fmt::Write| {
-        // A bar has nowhere to report that it cannot be drawn.
+        // Errors of drawing the bar cannot be reported anywhere.
         let _ = bar.write_str(&figures(unit, state.pos(), state.len(), state.elapsed()));
     })
 }

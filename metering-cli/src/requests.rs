@@ -82,8 +82,8 @@ const fn state(state: RequestState) -> &'static str {
 fn reason(settled_by: Option<&str>) -> &str {
     match settled_by {
         None => ABSENT,
-        Some("report") => "the response said what it cost",
-        Some("no_report") => "the response did not say what it cost",
+        Some("report") => "the response reported its cost",
+        Some("no_report") => "the response did not report its cost",
         Some("release") => "it was not served, or its response was an error",
         Some("expiry") => "its cost was not reported before its lease ended",
         Some(other) => other,

@@ -41,12 +41,12 @@ impl Screen {
         SCREEN.get().copied().unwrap_or(Self::PLAIN)
     }
 
-    /// How wide a table may be; `None` if it is to be shown in full.
+    /// How wide a table may be; `None` if it should be shown in full.
     pub(crate) fn table_columns(self) -> Option<usize> {
         (self.terminal && !self.wide).then_some(self.columns)
     }
 
-    /// What stands for text that was cut off.
+    /// The mark for truncated text.
     pub(crate) const fn ellipsis(self) -> &'static str {
         if self.blocks { "…" } else { ".." }
     }
@@ -56,7 +56,7 @@ impl Screen {
         // Set by shells, and by users who want a width other than the terminal's.
         let wanted = set("COLUMNS").and_then(|value| value.to_str()?.parse::<u16>().ok());
         let columns = wanted.or(columns).filter(|columns| *columns > 0).map_or(COLUMNS_DEFAULT, usize::from);
-        // The first that is set decides (POSIX, Base Definitions, 8.2).
+        // The first one that is set wins (POSIX, Base Definitions, 8.2).
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
         let utf8 = locale.map(|locale| locale.to_string_lossy().to_ascii_lowercase());
         let utf8 = utf8.map_or(cfg!(windows), |locale| locale.contains("utf-8") || locale.contains("utf8"));

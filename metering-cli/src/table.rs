@@ -1,7 +1,7 @@
 //! Tables and values for people: aligned, without borders. On a terminal they fit its width, and states have their
 //! colour; everywhere else, and with `--wide`, everything is shown in full.
 //!
-//! One style: headings of columns are in capitals, labels of single values as a sentence begins ("Agent name").
+//! One style: headings of columns are in capitals, labels of single values in sentence case ("Agent name").
 
 mod choice;
 mod column;
@@ -20,7 +20,7 @@ pub(crate) use column::Column;
 pub(crate) use layout::Layout;
 use layout::{Room, lay_out};
 
-/// Writes a table with a row for each of some items: its columns, each with what it shows of an item.
+/// Writes a table with one row per item: its columns, each with the function for its cell.
 ///
 /// ```text
 /// table!(out, &accounts, |account| {

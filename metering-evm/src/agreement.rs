@@ -21,7 +21,8 @@ struct EvidenceGroup<'a> {
 pub(crate) fn state(agree: usize, responses: &[SourceResponse<TransactionStatus>]) -> PollState {
     match agreed_status(agree, responses) {
         Some(Ok(TransactionStatus::Mined(evidence))) if evidence.depth.is_enough() => PollState::Final,
-        // Not final: a source that has stopped syncing also says that a transaction is unknown or not deep enough.
+        // Not final: a source that has stopped syncing also reports that a transaction is unknown or has too few
+        // confirmations.
         Some(Ok(_)) => PollState::Sufficient,
         Some(Err(_)) | None => PollState::Open,
     }
@@ -63,7 +64,7 @@ pub(crate) fn agreed_status(
     Some(Err(disagreement(responses)))
 }
 
-/// What the transaction will do, if at least `agree` sources say the same and none contradicts them.
+/// What the transaction will do, if at least `agree` sources report the same and none contradicts them.
 fn pending(agree: usize, responses: &[SourceResponse<TransactionStatus>]) -> Option<Box<PendingTransaction>> {
     let shown = responses.iter().filter_map(|response| match &response.value {
         TransactionStatus::Pending { transaction, .. } => transaction.as_ref(),

@@ -56,7 +56,7 @@ impl Call {
         Self::logs(tokens, &topics, from_block, to_block)
     }
 
-    /// The logs of this token that say that it executed the payer's authorization with this nonce (EIP-3009).
+    /// This token's logs that it executed the payer's authorization with this nonce (EIP-3009).
     pub(crate) fn executions(id: &AuthorizationId, from_block: u64, to_block: u64) -> Self {
         let (payer, nonce) = (data(&word_of(id.payer)), data(id.nonce.as_bytes()));
         let topics = json!([data(&AUTHORIZATION_USED_TOPIC), payer, nonce]);

@@ -1,7 +1,7 @@
-//! What a source takes in one request: how many calls, and how many blocks.
+//! Request limits of one source: how many calls, and how many blocks.
 //!
-//! Providers limit both, with undocumented error messages. So the limits are learned from refusals, and forgotten after
-//! a while: they differ by subscription, and full blocks may be refused where empty ones are not.
+//! Providers limit both, with undocumented error messages. So the reader learns the limits from refusals, and forgets
+//! them after a while: they differ by subscription, and full blocks may be refused where empty ones are not.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -12,9 +12,9 @@ use tokio::time::Instant;
 pub(crate) const LOG_BLOCKS_MAX: u64 = 2000;
 /// Maximum number of whole blocks per request.
 const FULL_BLOCKS_MAX: u64 = 20;
-/// How long a refused number of blocks is not tried again.
+/// How long before a refused number of blocks is tried again.
 const BLOCKS_MEMORY: Duration = Duration::from_secs(10 * 60);
-/// How long a number of calls is not exceeded.
+/// How long a learned batch limit applies.
 const CALLS_MEMORY: Duration = Duration::from_secs(60 * 60);
 
 /// Which blocks are searched, and how.
@@ -22,11 +22,11 @@ const CALLS_MEMORY: Duration = Duration::from_secs(60 * 60);
 pub(crate) enum Search {
     /// Logs of a range of blocks, with one call.
     Logs,
-    /// Whole blocks, with a call for each.
+    /// Whole blocks, one call each.
     Blocks,
 }
 
-/// What a source takes in one request.
+/// The request limits of one source.
 #[derive(Debug)]
 pub(crate) struct Capacity {
     calls: Mutex<Option<(usize, Instant)>>,
@@ -35,50 +35,51 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// A source, with the most blocks to request logs of at once.
+    /// A source, with the maximum number of blocks per request for logs.
     pub(crate) fn new(log_blocks_max: u64) -> Self {
         let (logs, blocks) = (BlockRange::new(log_blocks_max), BlockRange::new(FULL_BLOCKS_MAX));
         Self { calls: Mutex::default(), logs: Mutex::new(logs), blocks: Mutex::new(blocks) }
     }
 
-    /// The most calls in a batch, if it refused more.
+    /// The maximum number of calls per batch, once the source has refused a larger one.
     pub(crate) fn calls(&self, now: Instant) -> Option<usize> {
         let known = *lock(&self.calls);
         known.filter(|(_, at)| now.duration_since(*at) < CALLS_MEMORY).map(|(calls, _)| calls)
     }
 
-    /// It refused a larger batch, and took this many calls.
+    /// It refused a larger batch, and accepted this many calls.
     pub(crate) fn takes_calls(&self, calls: usize, now: Instant) {
         *lock(&self.calls) = Some((calls, now));
     }
 
-    /// How many blocks to ask for.
+    /// How many blocks to request next.
     pub(crate) fn size(&self, search: Search) -> u64 {
         self.range(search).size
     }
 
-    /// The current and the largest number of blocks to request logs of.
+    /// The current and the maximum number of blocks per request for logs.
     pub(crate) fn log_blocks(&self) -> (u64, u64) {
         let range = self.range(Search::Logs);
         (range.size, range.max)
     }
 
-    /// It took this many blocks.
+    /// The source accepted this many blocks.
     pub(crate) fn took(&self, search: Search, blocks: u64, now: Instant) {
         self.range(search).took(blocks, now);
     }
 
-    /// It refused this many blocks.
+    /// The source refused this many blocks.
     pub(crate) fn refused(&self, search: Search, blocks: u64, now: Instant) {
         self.range(search).refused(blocks, now);
     }
 
-    /// It failed with this many blocks, and perhaps because of that.
+    /// A request for this many blocks failed, perhaps because there were so many.
     pub(crate) fn failed(&self, search: Search, blocks: u64) {
         self.range(search).halve(blocks);
     }
 
-    /// It refuses a single block: what it refused before was that block, and not a number of blocks.
+    /// It refuses even a single block, so the earlier refusals were about that block and not about the number of
+    /// blocks.
     pub(crate) fn refused_one(&self, search: Search) {
         self.range(search).refused = None;
     }
@@ -95,13 +96,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many blocks to ask for at once: half after a refusal, and an eighth more after each success, below what was
-/// refused.
+/// How many blocks to request at once: half after a refusal, an eighth more after each success, and always fewer than
+/// the number last refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct BlockRange {
     size: u64,
     max: u64,
-    /// The smallest number that was refused, and when.
+    /// The smallest refused number of blocks, and when it was refused.
     refused: Option<(u64, Instant)>,
 }
 
@@ -143,7 +144,7 @@ mod tests {
     fn the_range_is_halved_until_it_is_taken_and_grows_to_what_was_not_refused() {
         let (mut range, start) = (BlockRange::new(2_000), Instant::now());
         let (mut asked, mut refusals) = (Vec::new(), 0);
-        // A source that takes five blocks.
+        // A source that accepts at most five blocks.
         for _ in 0..40 {
             asked.push(range.size);
             match range.size {
@@ -156,7 +157,7 @@ mod tests {
         }
         assert_eq!(asked[..12], [2_000, 1_000, 500, 250, 125, 62, 31, 15, 7, 3, 4, 5]);
         assert_eq!((asked[39], refusals), (5, 10), "6 is tried once: {asked:?}");
-        // Later, more is tried again.
+        // Later, a larger number is tried again.
         let later = start + BLOCKS_MEMORY;
         range.took(5, later);
         assert_eq!(range.size, 6);

@@ -75,8 +75,8 @@ pub struct ChainConfig {
     /// How often a request to a source is attempted before that source counts as failed.
     #[serde(default = "default_attempts")]
     pub attempts: u32,
-    /// The most blocks to search for logs in one request to a source: one number for all sources, or one for each of
-    /// `rpc_urls`. 2,000 by default. A source that refuses so many is asked for fewer.
+    /// The maximum number of blocks to search for logs in one request to a source: one number for all sources, or one
+    /// for each of `rpc_urls`. 2,000 by default. A source that refuses this many gets smaller requests.
     #[serde(default, deserialize_with = "log_blocks::deserialize", skip_serializing_if = "Vec::is_empty")]
     pub log_blocks_max: Vec<u64>,
     /// Whether to look for unclaimed payments; by default if there are `rpc_urls`.
@@ -91,13 +91,13 @@ pub struct ChainConfig {
     pub not_before: Option<NotBefore>,
 }
 
-/// What is wrong with the configuration section of a chain.
+/// A problem in the configuration section of a chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ChainConfigError {
     /// The key in the section.
     pub key: &'static str,
-    /// What is wrong with it. Never contains a URL.
+    /// The problem. Never contains a URL.
     pub problem: String,
 }
 
@@ -190,7 +190,8 @@ impl ChainConfig {
         self.watch.unwrap_or(!self.rpc_urls.is_empty())
     }
 
-    /// The most blocks to search for logs in one request to the source with this index, if that is configured.
+    /// The maximum number of blocks to search for logs in one request to the source with this index, if that is
+    /// configured.
     pub(crate) fn log_blocks_max(&self, source: usize) -> Option<u64> {
         let of_all = self.log_blocks_max.first().filter(|_| self.log_blocks_max.len() == 1);
         self.log_blocks_max.get(source).or(of_all).copied()

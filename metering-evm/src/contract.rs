@@ -26,7 +26,7 @@ pub(crate) async fn decimals(source: &Source, token: Address) -> Result<Option<u
     read_decimals(call(source, token, &DECIMALS).await?.as_deref())
 }
 
-/// The decimals in what a contract returned.
+/// Reads the decimals from a contract's return data.
 pub(crate) fn read_decimals(output: Option<&[u8]>) -> Result<Option<u8>, Failure> {
     let Some(output) = output.filter(|output| !output.is_empty()) else { return Ok(None) };
     match first_word(output) {
@@ -48,7 +48,7 @@ pub(crate) async fn code(source: &Source, address: Address) -> Result<AccountCod
     })
 }
 
-/// The hash of the code at `address`, if there is any. Accounts with the same delegation have the same.
+/// The hash of the code at `address`, if there is any. Accounts with the same delegation have the same hash.
 pub(crate) async fn code_hash(source: &Source, address: Address) -> Result<Option<[u8; 32]>, Failure> {
     let Data(code) = source.send_batch(&[Call::code(address)], |results| results.next()).await?;
     Ok((!code.is_empty()).then(|| Keccak256::digest(code).into()))

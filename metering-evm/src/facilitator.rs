@@ -1,4 +1,4 @@
-//! Has signed authorizations executed by a facilitator of x402, which pays the gas.
+//! Executes signed authorizations through an x402 facilitator, which pays the gas.
 
 mod documents;
 
@@ -27,7 +27,7 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A facilitator of x402, version 2, over HTTP.
 ///
-/// It can only execute payments or fail to: it cannot change them, and its reports are checked against the chain.
+/// It can execute payments or fail to, but cannot change them; its reports are checked against the chain.
 ///
 /// ```
 /// use metering_evm::HttpFacilitator;
@@ -46,11 +46,11 @@ pub struct HttpFacilitator {
     settle_timeout: Duration,
 }
 
-/// Why a facilitator cannot be used. Repeats neither its URL nor its token.
+/// Why a facilitator cannot be used. Contains neither its URL nor its token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FacilitatorSetupError {
-    /// The text is not a URL that a request can be sent to.
+    /// The text is not a URL that accepts requests.
     #[error("the facilitator's URL must begin with https://; http:// is allowed for this machine only")]
     Url,
     /// The token cannot be sent.
@@ -86,7 +86,7 @@ impl HttpFacilitator {
     /// Sends this token with each request, as `Authorization: Bearer`.
     ///
     /// # Errors
-    /// When the token has other characters than tokens have.
+    /// When the token contains a character that is not allowed in tokens.
     pub fn with_token(mut self, token: &str) -> Result<Self, FacilitatorSetupError> {
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(FacilitatorSetupError::Token);
@@ -126,7 +126,7 @@ impl HttpFacilitator {
         Ok((response.status(), body.map_err(|failure| lost(true, failure))?))
     }
 
-    /// Says what became of the extensions of a payment: they never decide about the payment itself.
+    /// Logs how the facilitator handled a payment's extensions. They never affect the payment itself.
     fn report(&self, signed: &SignedAuthorization, outcomes: Vec<ExtensionOutcome>) {
         for ExtensionOutcome { extension, status, reason } in outcomes {
             let shown = self.shown(signed, format_args!("{extension} {status} {}", reason.unwrap_or_default()));
@@ -137,7 +137,7 @@ impl HttpFacilitator {
         }
     }
 
-    /// What the facilitator says, without secrets. Some repeat the whole call, with the signature.
+    /// The facilitator's message, without secrets. Some facilitators repeat the whole call, including the signature.
     fn shown(&self, signed: &SignedAuthorization, text: impl fmt::Display) -> String {
         let text = self.url.redact(&text.to_string());
         let token = self.authorization.as_ref().and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));

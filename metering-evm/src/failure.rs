@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 
-/// Stands for the method in errors about a batch as a whole.
+/// The method name in errors about a whole batch.
 pub(crate) const BATCH: &str = "the batch";
 
 /// Why a request to a source failed.
@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     Http {
         /// The status.
         status: StatusCode,
-        /// How long to wait before a retry, if it says so.
+        /// How long to wait before a retry, if the source sent that.
         retry_after: Option<Duration>,
     },
     /// Its response exceeds the size limit.
@@ -75,14 +75,14 @@ impl Failure {
         match self {
             Self::Transport(_) | Self::TimedOut | Self::Malformed { .. } => true,
             Self::Http { status, .. } => is_transient(*status),
-            // A request whose response is too large for the source now will be so again.
+            // A response that is too large for the source will be too large on a retry as well.
             Self::Rpc(error) => error.is_transient() && !error.is_too_large(),
             Self::Refused(error) => error.is_transient() && !error.is_too_large() && !error.is_about_batches(),
             Self::WrongChain(_) | Self::TooLarge(_) | Self::Behind(_) | Self::NotYet(_) | Self::NoStatus => false,
         }
     }
 
-    /// Whether the source works, but its response about this particular subject cannot be read, now or later.
+    /// Whether the source works, but its response about this subject cannot be read, now or later.
     pub(crate) fn is_about_the_subject(&self) -> bool {
         matches!(self, Self::NoStatus) || self.is_too_large()
     }
@@ -98,7 +98,7 @@ impl Failure {
         matches!(self, Self::Transport(_))
     }
 
-    /// Whether the source may refuse the number of calls in a batch, and not one of these.
+    /// Whether the source may be refusing the size of the batch rather than one of its calls.
     pub(crate) fn may_be_of_the_batch(&self) -> bool {
         match self {
             Self::Refused(_) => true,
@@ -108,8 +108,8 @@ impl Failure {
         }
     }
 
-    /// Whether the source refuses the number of blocks, in whatever words: it responds, and not that it should be asked
-    /// again later.
+    /// Whether the source refuses the number of blocks, whatever its message: it responds, and does not ask for a retry
+    /// later.
     pub(crate) fn may_be_of_the_range(&self) -> bool {
         match self {
             Self::TooLarge(_) => true,
@@ -154,7 +154,7 @@ impl RpcError {
         CODES.contains(&self.code) && !self.is_revert() || self.asks_to_retry_later()
     }
 
-    /// Whether it says that the source is busy or behind. Codes do not say that reliably.
+    /// Whether it says that the source is busy or behind. Error codes are not reliable for this.
     fn asks_to_retry_later(&self) -> bool {
         const TOO_MANY_REQUESTS: i64 = 429;
         const WORDS: [&str; 9] = [
@@ -171,7 +171,7 @@ impl RpcError {
         self.code == TOO_MANY_REQUESTS || self.says(&WORDS)
     }
 
-    /// Whether it is about a batch: its size, or that there are none.
+    /// Whether it is about batching: the batch is too large, or the source supports none.
     pub(crate) fn is_about_batches(&self) -> bool {
         self.says(&["batch"])
     }

@@ -20,7 +20,7 @@ pub fn read_batch(body: &[u8]) {
     }
     let _ = results.next_or_error::<Option<FullBlock>>();
     let _ = results.next::<Vec<Log>>().map(|logs| logs.iter().filter_map(Log::transfer).count());
-    // Nothing may be left to read, whatever the body was.
+    // All results must be read, whatever the body was.
     assert!(results.next::<serde::de::IgnoredAny>().is_err());
 }
 

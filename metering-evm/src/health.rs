@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a source that fails again and again is not mentioned again.
+/// How long before a source that keeps failing is logged again.
 const SAY_AGAIN_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// What is known of a source.
+/// The known state of a source.
 #[derive(Debug, Default)]
 pub(crate) struct SourceHealth(Mutex<Known>);
 
@@ -19,11 +19,11 @@ struct Known {
     problem: Option<String>,
     newest_block: Option<u64>,
     said_at: Option<Instant>,
-    /// Whether the last that was said is that it fails.
+    /// Whether the last log entry was about a failure.
     said_failing: bool,
 }
 
-/// What to tell the operator about a source.
+/// News about a source, for the operator's log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum News {
     None,
@@ -50,7 +50,7 @@ impl SourceHealth {
         if std::mem::take(&mut known.said_failing) { News::Working } else { News::None }
     }
 
-    /// It gave this as its newest block.
+    /// Its newest block, as it reported it.
     pub(crate) fn has_block(&self, newest: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).newest_block = Some(newest);
     }

@@ -10,7 +10,7 @@ use reqwest::{Client, Response};
 use crate::failure::Failure;
 use crate::rpc_url::RpcUrl;
 
-/// How much of another party's message is repeated.
+/// How much of another party's message appears in our errors.
 const MESSAGE_CHARS_MAX: usize = 200;
 
 /// A client for requests to `url`. The error says why it cannot be set up.

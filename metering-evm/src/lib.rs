@@ -2,8 +2,8 @@
 //! service.
 //!
 //! [`ChainConfig`] is the configuration section of a chain, and creates the [`EvmReader`]. The reader queries all
-//! configured sources at once and believes what `agree` of them report identically. It returns evidence and judges
-//! nothing; what it cannot determine for certain is a retryable error, never a guess.
+//! configured sources in parallel and accepts a result that `agree` of them report identically. It returns evidence and
+//! judges nothing; what it cannot determine for certain is a retryable error, never a guess.
 //!
 //! ```
 //! use metering_evm::ChainConfig;

@@ -1,4 +1,4 @@
-//! Queries all sources of a chain at once.
+//! Queries all sources of a chain in parallel.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl<T> Poll<T> {
         let problem = source.problem(failure);
         // Log it here: if the other sources are sufficient, the failure is not reported anywhere else.
         if failure.is_of_a_working_source() {
-            tracing::debug!(source = problem, "an RPC source could not say");
+            tracing::debug!(source = problem, "an RPC source could not respond");
         } else {
             source.failed(&source.shown(&failure.to_string()));
         }

@@ -22,12 +22,12 @@ pub(crate) fn pause(retries: &mut Retries, failure: &Failure) -> Option<Duration
         return None;
     }
     let requested = match failure {
-        // A source that asks for no pause gets the usual one.
+        // Without `Retry-After`, the usual backoff applies.
         Failure::Http { retry_after, .. } => retry_after.filter(|requested| !requested.is_zero()),
         _ => None,
     };
     let pause = retries.next_wait(requested, Duration::ZERO)?;
-    // If there is no randomness, only the jitter is lost.
+    // Without randomness, only the jitter is lost.
     Some(if requested.is_some() { pause } else { jittered(pause, getrandom::u32().unwrap_or(0)) })
 }
 

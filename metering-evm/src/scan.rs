@@ -1,8 +1,8 @@
 //! Searches a range of blocks for payments.
 //!
 //! Token payments are found by their logs, native payments in the blocks themselves. Sources differ in how much they
-//! allow in one request, so a range that is refused, in whatever words, is halved until it fits, and grows again
-//! slowly. A single block that is too large is reported and skipped, unless the source allows no single block at all.
+//! allow per request. A refused range, whatever the message, is halved until it fits, and then grows again slowly. A
+//! single block that is too large is reported and skipped, unless the source refuses every single block.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub(crate) struct Scan {
 pub(crate) struct SearchQuery<'a> {
     /// The recipient of the payments.
     pub(crate) recipient: Address,
-    /// The tokens; the zero address stands for the native coin.
+    /// The tokens; the zero address means the native coin.
     pub(crate) tokens: &'a [Address],
     /// The first block.
     pub(crate) from_block: u64,
@@ -55,7 +55,7 @@ pub(crate) struct SearchQuery<'a> {
     pub(crate) to_block: u64,
 }
 
-/// One of the ways to search.
+/// A search method.
 pub(crate) struct SearchMethod<C, R> {
     pub(crate) search: Search,
     /// Builds the calls for a range of blocks, both ends included.
@@ -157,7 +157,7 @@ where
         result.await
     }
 
-    /// Whether a source refuses a single block because of what is in it. Tested with the first block of the chain,
+    /// Whether a source refuses a single block because of its contents. Tested with the first block of the chain,
     /// which is nearly empty: if even that is refused, the problem is the source and not the block.
     async fn is_about_its_block(&self, source: &Source, failure: &Failure) -> bool {
         if failure.is_transient() || !failure.may_be_of_the_range() {

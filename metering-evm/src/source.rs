@@ -46,7 +46,7 @@ impl Source {
         Ok(Self { url: url.clone(), chain_id, attempts, client, names_finalized, health, capacity })
     }
 
-    /// The same source, with the most blocks to request logs of at once.
+    /// The same source, with a maximum number of blocks per request for logs.
     pub(crate) fn with_log_blocks_max(self, blocks: u64) -> Self {
         Self { capacity: Capacity::new(blocks), ..self }
     }
@@ -54,8 +54,8 @@ impl Source {
     /// Sends `calls` in one batch and reads the responses. Every batch also asks for the chain's id: a source that now
     /// serves another chain is not trusted, whatever it served before.
     ///
-    /// If the source refuses the batch, but not a single call, the batch is halved, down to single calls; what it took
-    /// is remembered.
+    /// If the source refuses the batch, but not a single call, the batch is halved, down to single calls; the accepted
+    /// size is remembered.
     pub(crate) async fn send_batch<T, R>(&self, calls: &[Call], read: R) -> Result<T, Failure>
     where
         R: Fn(&mut BatchResults<'_>) -> Result<T, Failure>,
@@ -120,7 +120,7 @@ impl Source {
         Ok(())
     }
 
-    /// Whether it responds to a single call: then it is the batch that it refuses.
+    /// Whether it responds to a single call: then it refuses the batch, not the call.
     async fn responds(&self) -> bool {
         let id = Call::chain_id();
         let Ok(body) = self.post(call::batch(&[&id], true), true).await else { return false };
@@ -152,18 +152,18 @@ impl Source {
         self.url.host()
     }
 
-    /// Whether this source has returned a `finalized` block before. If one is absent later, it is missing, not
-    /// unsupported.
+    /// Whether this source has returned a `finalized` block before. If one is absent later, the block is missing; the
+    /// tag is supported.
     pub(crate) fn names_finalized(&self) -> &AtomicBool {
         &self.names_finalized
     }
 
-    /// What it takes in one request.
+    /// Its request limits.
     pub(crate) fn capacity(&self) -> &Capacity {
         &self.capacity
     }
 
-    /// What its responses so far have shown.
+    /// Its state, judged from its responses so far.
     pub(crate) fn health(&self) -> &SourceHealth {
         &self.health
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_batch_is_divided_with_the_chains_id_in_each_part() {
         let (id, calls) = (Call::chain_id(), [(); 5].map(|()| Call::block_number()));
-        // the most calls in a request, calls in each request
+        // maximum calls per request, calls in each request
         let table: [(usize, &[usize]); 5] = [(6, &[6]), (9, &[6]), (3, &[3, 3, 2]), (2, &[2; 5]), (1, &[1; 6])];
         for (size, expected) in table {
             let parts = parts(&id, &calls, size);

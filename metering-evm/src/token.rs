@@ -45,8 +45,8 @@ const FIELDS: u8 = 0b0_1111;
 /// How much a chain's clock may differ from the one that `since` was read from.
 const CLOCK_MARGIN_SECONDS: i64 = 120;
 
-/// How many blocks back to look for one of a given time. Each is twice as far as the one before, so that at most twice
-/// as many blocks are searched as necessary.
+/// How many blocks back to look for a block of a given time. Each step is twice as far back as the one before, so at
+/// most twice the necessary blocks are searched.
 const BLOCKS_BACK: [u32; 20] = {
     let mut back = [16; 20];
     let mut index = 1;
@@ -97,7 +97,7 @@ pub(crate) async fn is_permit_used(source: &Source, id: &AuthorizationId) -> Res
     Ok(bitmap[31 - usize::from(bit / 8)] & (1_u8 << (bit % 8)) != 0)
 }
 
-/// What Permit2 could transfer of an owner's tokens.
+/// How much of an owner's tokens Permit2 may transfer.
 pub(crate) async fn spendable(source: &Source, token: Address, owner: Address) -> Result<Spendable, Failure> {
     let balance = Call::contract(token, &[&BALANCE_OF[..], &word_of(owner)].concat());
     let allowance = Call::contract(token, &[&ALLOWANCE[..], &word_of(owner), &word_of(PERMIT2)].concat());
@@ -175,7 +175,8 @@ fn flag(output: &[u8]) -> Option<bool> {
     }
 }
 
-/// The domain in what `eip712Domain()` returned: fields, name, version, chain id, contract, salt and extensions.
+/// Reads the domain from the return data of `eip712Domain()`: fields, name, version, chain id, contract, salt and
+/// extensions.
 fn domain(output: &[u8], chain_id: u64, contract: Address) -> Option<TokenDomain> {
     let word = |index: usize| output.get(index * 32..)?.first_chunk::<32>().copied();
     let mut id = [0; 32];

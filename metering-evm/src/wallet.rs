@@ -1,9 +1,8 @@
 //! Making payments: a [`Wallet`] signs, and a [`Payer`] sends.
 //!
 //! A payment takes two steps, so that it is never made twice. [`Payer::prepare`] checks everything that can go wrong
-//! and signs the payment, but sends nothing. The caller writes the [`SignedPayment`] to disk. Only then
-//! [`Payer::broadcast`] sends it, as often as necessary: it is the same transaction each time, and a chain executes a
-//! transaction only once.
+//! and signs the payment, but sends nothing. The caller writes the [`SignedPayment`] to disk. Then [`Payer::broadcast`]
+//! sends it, as often as necessary: it is the same transaction each time, and a chain executes a transaction only once.
 //!
 //! A [`GasWallet`] sends other people's transfers in the same two steps.
 

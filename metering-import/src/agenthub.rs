@@ -1,7 +1,7 @@
 //! Accounts of an `agenthub` database, whose wire protocol is ours and whose amounts are floating point.
 //!
 //! Rows are read in stored order, one at a time, so that memory does not grow with the number of transactions. Keys
-//! there have balances, so each becomes an account.
+//! have balances there, so each key becomes an account.
 
 mod books;
 mod cell;
@@ -44,10 +44,11 @@ pub struct AgentHubPlanner {
 }
 
 impl AgentHubPlanner {
-    /// Begins with the key's row. `sign` says which usage is a charge; `now` stands in for a time that cannot be read.
+    /// Begins with the key's row. `sign` is the sign of usage that is a charge; `now` replaces a time that cannot be
+    /// read.
     ///
     /// # Errors
-    /// When the row cannot be imported: its hash or its balance is not one.
+    /// When the row cannot be imported because its hash or its balance is invalid.
     pub fn new(key: AgentHubKey, sign: UsageSign, now: Timestamp) -> Result<Self, ImportFinding> {
         let subject = format!("api_keys {}", key.id);
         let refused = |problem: String| {
@@ -149,7 +150,7 @@ impl AgentHubPlanner {
     }
 }
 
-/// Types of transactions that change a balance for no payment.
+/// Types of transactions that change a balance without a payment.
 fn is_grant(kind: &str) -> bool {
     ["adjustment", "grant", "refund", "usage_refund", "refill", "promo"].contains(&kind)
 }

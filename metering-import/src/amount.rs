@@ -23,7 +23,7 @@ pub struct Real {
     pub credits: Credits,
     /// How many atoms lie between this double and its neighbour, rounded up: sums of such doubles drift by that much.
     pub step: i64,
-    /// What rounding took away, in 2^-32 atoms: exact amount minus `credits`.
+    /// The rounding error in 2^-32 atoms: exact amount minus `credits`.
     pub remainder: i64,
 }
 
@@ -80,7 +80,7 @@ impl Real {
     }
 }
 
-/// `value / 2^shift` for a value of zero or more below 2^95, half-even, and what is left in 2^-32.
+/// `value / 2^shift` for a value of zero or more below 2^95, half-even, and the remainder in 2^-32.
 fn round(value: i128, shift: u64) -> (i128, i64) {
     let Some(shift) = u32::try_from(shift).ok().filter(|shift| *shift < 120) else { return (0, 0) };
     let whole = value >> shift;

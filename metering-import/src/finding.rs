@@ -6,11 +6,11 @@ use serde::Serialize;
 /// A finding that an operator should check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportFinding {
-    /// What it is about: an id or a row of the source.
+    /// Its subject: an id or a row of the source.
     pub subject: String,
     /// What it is.
     pub kind: ImportFindingKind,
-    /// What was found, and how the import handles it.
+    /// The problem, and how the import handles it.
     pub detail: String,
 }
 
@@ -27,19 +27,19 @@ named_enum! {
         DuplicatePayer = "duplicate_payer",
         /// Another account has the same id.
         DuplicateId = "duplicate_id",
-        /// An id that is not one here.
+        /// An id that is not valid here.
         InvalidId = "invalid_id",
         /// A transaction was credited more than once.
         DuplicateTransaction = "duplicate_transaction",
-        /// A type of transaction that is not known.
+        /// An unknown type of transaction.
         UnknownType = "unknown_type",
         /// An agent name that is not allowed here.
         InvalidName = "invalid_name",
-        /// An email address that is not one.
+        /// An invalid email address.
         InvalidEmail = "invalid_email",
-        /// A wallet address that is not one.
+        /// An invalid wallet address.
         InvalidPayer = "invalid_payer",
-        /// A transaction hash or chain that is not one.
+        /// An invalid transaction hash or chain.
         InvalidTransaction = "invalid_transaction",
         /// A time that cannot be read.
         InvalidTime = "invalid_time",

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::parse_time;
 
-/// What is wrong with a key or a transaction of a record.
+/// The problem with a key or a transaction of a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct KeyRecordError {
@@ -26,7 +26,7 @@ impl KeyRecordError {
     }
 }
 
-/// A key. Fields that are missing are those of a key with all rights.
+/// A key. Missing fields default to a key with all rights.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyDocument {
@@ -55,7 +55,7 @@ struct KeyDocument {
     alert_below_atoms: Option<i64>,
     created_at: Option<String>,
     leaked_at: Option<String>,
-    /// What is shown of the secret that does not expire.
+    /// The visible part of the secret that does not expire.
     hint: Option<String>,
     #[serde(default)]
     secrets: Vec<SecretDocument>,
@@ -211,7 +211,7 @@ pub(crate) fn used_from_json(text: &str, created_at: Timestamp) -> Result<Vec<Us
 
 pub(crate) const HASH_PROBLEM: &str = "a key hash is 64 lower-case hex digits";
 
-/// Reads a hash: 64 hex digits, of lower case, so that a key itself is never taken for one.
+/// Reads a hash: 64 lower-case hex digits, so a key itself is never accepted as a hash.
 pub(crate) fn hash(text: &str) -> Option<KeyHash> {
     let bytes = hex::decode(text).ok().filter(|bytes| hex::encode(bytes) == text)?;
     Some(KeyHash::from_bytes(bytes.try_into().ok()?))

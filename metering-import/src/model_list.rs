@@ -1,4 +1,4 @@
-//! A file with models for a catalogue, and what a new one changes.
+//! A file with models for a catalogue, and the changes that a new one makes.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +24,13 @@ pub struct ModelChange {
     pub units: BTreeMap<String, PriceChange>,
 }
 
-/// What happened to a model.
+/// The kind of change to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelChangeKind {
     /// It is new.
     Added,
-    /// It is gone, and requests for it will be refused.
+    /// It was removed, and requests for it will be refused.
     Removed,
     /// Some prices are higher, and none is lower.
     Dearer,
@@ -88,7 +88,7 @@ impl ModelList {
         self.models.is_empty()
     }
 
-    /// What `after` changes, by model. Prices are compared per million, as imports write them.
+    /// The changes that `after` makes, by model. Prices are compared per million, as imports write them.
     ///
     /// ```
     /// use metering_import::{ModelChangeKind, ModelList};

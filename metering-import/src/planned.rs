@@ -1,4 +1,4 @@
-//! What an import intends for one account, to compare with the store afterwards.
+//! The planned import of one account, to compare with the store afterwards.
 
 use metering_core::access::Totals;
 use metering_core::imports::ImportedAccount;
@@ -6,18 +6,18 @@ use metering_core::money::Credits;
 
 use crate::finding::ImportFinding;
 
-/// An account to import, and what the source says about it.
+/// An account to import, and its data at the source.
 #[derive(Debug, Clone)]
 pub struct PlannedAccount {
-    /// What the account is called at the source, for reports.
+    /// The account's name at the source, for reports.
     pub subject: String,
     /// The account.
     pub account: ImportedAccount,
     /// The balance at the source. After the import, the store must have exactly this.
     pub balance: Credits,
-    /// The entry that makes up for the rounding of amounts that the source keeps as floating point.
+    /// The entry that balances the rounding of amounts that the source stores as floating point.
     pub rounding: Credits,
-    /// What is odd about it.
+    /// Findings about it.
     pub oddities: Vec<ImportFinding>,
 }
 

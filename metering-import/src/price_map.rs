@@ -1,7 +1,7 @@
 //! Reads the price map that LiteLLM publishes (`model_prices_and_context_window.json`): USD per token, by model.
 //!
-//! What a preset of the catalogue can charge becomes a price per million tokens. What it cannot is listed, because it
-//! would be sold for nothing; what its requests cannot ask for is left out.
+//! Prices that a preset of the catalogue can charge become prices per million tokens. Prices that it cannot charge are
+//! reported, because those units would be free; prices of features that its requests cannot use are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::model_list::ModelList;
 
-/// Prices by field of the map, and the units that they are for.
+/// The price fields of the map, and their units.
 const FIELDS: [(&str, &str); 9] = [
     ("input_cost_per_token", "input_tokens"),
     ("cache_read_input_token_cost", "cached_input_tokens"),
@@ -43,16 +43,16 @@ const NOT_SOLD: [&str; 10] = [
 ];
 /// The part of a field's name that makes it a price for long prompts, such as `_above_200k_tokens`.
 const LONG: &str = "_above_";
-/// The most choices that a preset lets a request have.
+/// The maximum number of choices that presets allow in a request.
 const CHOICES: u64 = 2;
 /// Prices by the length of the prompt, as a list.
 const TIERS: &str = "tiered_pricing";
 /// Decimals of a price per million.
 const DECIMALS: u32 = 12;
-/// Why a model is left out whose name has two entries.
+/// Why a model with two entries for its name is left out.
 const TWICE: &str = "the map has it twice at different prices, with and without its provider or of two providers; write its \
                      price into the catalogue";
-/// The most that can be held for a request.
+/// The maximum that can be held for a request.
 const MAX: &str = "568.88888888";
 
 /// Credits for a dollar of the map.
@@ -62,20 +62,20 @@ pub struct PriceRate {
     usd_per_credit: Decimal,
 }
 
-/// Which models are imported, and how.
+/// Which models to import, and how.
 #[derive(Debug, Clone)]
 pub struct PriceMapOptions {
-    /// Providers, as the map calls them.
+    /// Providers, by their names in the map.
     pub providers: Vec<String>,
-    /// The preset that sells all of them. By default, it follows from provider and mode.
+    /// The preset for all of them. By default, it is derived from provider and mode.
     pub preset: Option<String>,
-    /// What is held for a model whose limits the map does not have; without it, such models are left out.
+    /// The hold for a model whose limits are not in the map; without it, such models are left out.
     pub max: Option<Credits>,
-    /// Whether all prompts cost what long ones do. Otherwise long ones cost the same as others.
+    /// Whether to charge the price of long prompts for all prompts. Otherwise long prompts cost the same as others.
     pub long_prompts: bool,
 }
 
-/// What became of a price map.
+/// The result of reading a price map.
 #[derive(Debug)]
 pub struct PriceMapImport {
     /// The models.
@@ -89,10 +89,10 @@ pub struct PriceMapImport {
 /// Why a price map is not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum PriceMapError {
-    /// It is no JSON object.
+    /// It is not a JSON object.
     #[error("the price map is not a JSON object by model: {0}")]
     NotJson(serde_json::Error),
-    /// A markup or a rate is no positive number.
+    /// A markup or a rate is not a positive number.
     #[error("{name} must be a decimal number above 0, such as {example}, not {value}")]
     Rate {
         /// Which of them.
@@ -208,7 +208,7 @@ impl Entry {
                 continue;
             }
             match (self.unit(field, options.long_prompts), price(value, rate)) {
-                // A price of nothing is none: the map has it for what nobody has looked up, too.
+                // A price of zero counts as missing, because the map also uses it for unknown prices.
                 (_, Some(price)) if price.is_zero() => {}
                 (Some(unit), Some(price)) => {
                     let highest = prices.entry(unit).or_insert(price);
@@ -276,7 +276,7 @@ impl Entry {
         serde_json::from_str(self.fields.get(field)?.get()).ok().filter(|number| *number > 0)
     }
 
-    /// What a request may cost at most: all tokens of the dearest kind, and two choices.
+    /// The maximum cost of a request: all tokens at the highest price, and two choices.
     fn max(&self, prices: &BTreeMap<&'static str, Decimal>) -> Option<String> {
         let input = self.number("max_input_tokens").or_else(|| self.number("max_tokens"))?;
         let output = match self.mode.as_str() {

@@ -17,7 +17,7 @@ use crate::key_record::{self, KeyRecordError};
 use crate::planned::PlannedAccount;
 use crate::time::parse_time;
 
-/// The route of usage that the source knows only as a sum. No request can have it: routes begin with a slash.
+/// The route for usage that the source has only as a sum. No request can have it: routes begin with a slash.
 const OPENING_ROUTE: &str = "imported";
 
 /// Every field that a record may have.
@@ -66,10 +66,10 @@ pub enum RecordError {
     /// A field is missing.
     #[error("{0} is missing")]
     Missing(&'static str),
-    /// There is a field that no record has.
+    /// There is an unknown field.
     #[error("the field {0} is not known")]
     Unknown(String),
-    /// A key or a transaction is wrong.
+    /// A key or a transaction is invalid.
     #[error(transparent)]
     Key(#[from] KeyRecordError),
     /// The totals do not add up to the balance.
@@ -115,7 +115,7 @@ fn invalid(field: &'static str, problem: impl Display) -> RecordError {
     RecordError::Field { field, problem: problem.to_string() }
 }
 
-/// Reads a record, and plans the import of its account. `now` is when it was created if the record does not say.
+/// Reads a record, and plans the import of its account. `now` is the time of creation if the record has none.
 ///
 /// # Errors
 /// When the record is not an account. Nothing is guessed about money: totals that do not add up are an error.
@@ -215,7 +215,7 @@ fn payer(fields: &Fields<'_>) -> Result<Option<Payer>, RecordError> {
     Ok(Some(Payer { address, chain_id }))
 }
 
-/// The amounts of a record. The balance includes what is held.
+/// The amounts of a record. The balance includes held credits.
 struct Amounts {
     balance: Credits,
     purchased: Credits,
@@ -272,7 +272,7 @@ impl Amounts {
     }
 }
 
-/// Usage that the source knows only as a sum.
+/// Usage that the source has only as a sum.
 pub(crate) fn opening_usage(at: Timestamp, credits_used: Credits) -> ImportedUsage {
     let line =
         UsageLine { route_template: OPENING_ROUTE.into(), http_method: "IMPORT".into(), source: ClientSource::Direct };

@@ -2,7 +2,7 @@
 
 use metering_core::clock::Timestamp;
 
-/// Numbers above this are milliseconds: as seconds it would be the year 5138.
+/// Numbers above this are milliseconds: as seconds, they would be after the year 5138.
 const LAST_SECONDS: i64 = 100_000_000_000;
 
 /// Reads a time: RFC 3339, `YYYY-MM-DD HH:MM:SS` with or without fraction and offset (UTC if there is none), a date, or
@@ -34,7 +34,7 @@ pub fn parse_time(text: &str) -> Option<Timestamp> {
 fn unix_time(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    // Shorter numbers are no times that a service can have stored: 9 digits are before 2001.
+    // Shorter numbers cannot be stored times: 9 digits are before 2001.
     if whole.len() < 9 || !digits(whole) || !digits(fraction) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Checkpoints (C2SP `tlog-checkpoint`): the signed head of a log's tree, and whom a reader trusts for it.
+//! Checkpoints (C2SP `tlog-checkpoint`): the signed head of a log's tree, and whose signatures a reader trusts.
 
 mod head;
 mod policy;

@@ -1,11 +1,11 @@
-//! Transparency logs in published formats: what a log, its witnesses and its readers compute, without I/O.
+//! Transparency logs in published formats: the computations of a log, its witnesses and its readers, without I/O.
 //!
 //! - [`tree`]: Merkle trees (RFC 6962) in tiles (C2SP `tlog-tiles`), and proofs from them.
-//! - [`note`], [`checkpoint`]: what a log and its witnesses sign, and [`checkpoint::Policy`], which a reader trusts.
+//! - [`note`], [`checkpoint`]: what a log and its witnesses sign, and [`checkpoint::Policy`], a reader's trust policy.
 //! - [`witness`]: when a witness cosigns (`tlog-witness`).
 //! - [`keys`]: Ed25519 keys, JWK sets and compact JWS.
 //!
-//! Callers bring the time, the randomness of new keys, and the reading of tiles: over HTTP, first fetch what
+//! Callers supply the time, the randomness for new keys, and the tiles: over HTTP, first fetch the tiles that
 //! [`tree::inclusion_tiles`] or [`tree::consistency_tiles`] names.
 //!
 //! ```

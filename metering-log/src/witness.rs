@@ -1,4 +1,4 @@
-//! Witnesses (C2SP `tlog-witness`): what is sent to one, and when it cosigns.
+//! Witnesses (C2SP `tlog-witness`): the request to one, and when it cosigns.
 
 mod request;
 mod rule;

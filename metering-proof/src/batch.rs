@@ -10,7 +10,8 @@ use crate::signed_root::SignedRoot;
 /// A batch that was signed.
 #[derive(Debug)]
 pub(crate) struct SignedBatch {
-    /// The hashes of each level, from the leaves to the root. The last one of a level of odd length is in the next, too.
+    /// The hashes of each level, from the leaves to the root. The last hash of a level of odd length is repeated in the
+    /// next level.
     levels: Vec<Vec<TreeHash>>,
     jws: String,
 }
@@ -36,7 +37,7 @@ impl SignedBatch {
         SignedReceipt::new(payload, (count(place), count(size)), self.path(place), self.jws.clone())
     }
 
-    /// The hashes next to the way from a leaf to the root.
+    /// The sibling hashes on the path from a leaf to the root.
     fn path(&self, place: usize) -> Vec<TreeHash> {
         let sibling = |(height, level): (usize, &Vec<TreeHash>)| level.get((place >> height) ^ 1).copied();
         self.levels.iter().enumerate().filter_map(sibling).collect()
@@ -76,7 +77,7 @@ mod tests {
         }
     }
 
-    /// The example was made by other programs: Python's hashlib and cryptography.
+    /// The example was made with other programs: Python's hashlib and cryptography.
     #[test]
     fn the_example_is_made_bit_by_bit() {
         let seed = [

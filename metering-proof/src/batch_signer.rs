@@ -1,4 +1,4 @@
-//! Signs receipts in batches: one signature for all that are waiting, at most one per millisecond. A signature for each
+//! Signs receipts in batches: one signature for all waiting receipts, at most one per millisecond. A signature for each
 //! response would cost a busy service much of its throughput.
 
 use std::fmt;
@@ -40,14 +40,14 @@ pub struct BatchSigner {
 /// A receipt waiting for a signature.
 struct Waiting {
     leaf: TreeHash,
-    /// The batch, and the place in it.
+    /// The batch, and the receipt's place in it.
     reply: oneshot::Sender<(Arc<SignedBatch>, usize)>,
 }
 
 impl BatchSigner {
     /// A signer, and its task, which the caller runs: it ends when the signer is dropped. Receipts are of `issuer`, the
-    /// public URL of the service, and signed with `key`. Key ids are read from `keys`, once each. While `log` has the
-    /// origin of a log, receipts promise that their postings will be in it.
+    /// public URL of the service, and signed with `key`. Key ids are read from `keys`, once each. While `log` contains
+    /// a log's origin, receipts promise that their postings will be in that log.
     pub fn start(
         key: PrivateKey,
         issuer: String,
@@ -107,7 +107,7 @@ impl Task {
                     waiting.push(more);
                 }
             }
-            // The clients of some may be gone.
+            // Some clients may have disconnected.
             waiting.retain(|receipt| !receipt.reply.is_closed());
             if !waiting.is_empty() {
                 self.sign(std::mem::take(&mut waiting));
@@ -118,11 +118,11 @@ impl Task {
 
     fn sign(&self, waiting: Vec<Waiting>) {
         let leaves = waiting.iter().map(|receipt| receipt.leaf).collect();
-        // Without a batch, the replies are dropped, and callers learn that nothing was signed.
+        // Without a batch, the replies are dropped, and callers see that nothing was signed.
         let Ok(batch) = SignedBatch::sign(leaves, self.issuer.clone(), self.clock.now(), &self.key) else { return };
         let batch = Arc::new(batch);
         for (place, receipt) in waiting.into_iter().enumerate() {
-            // The caller may be gone.
+            // The caller may have been dropped.
             let _ = receipt.reply.send((Arc::clone(&batch), place));
         }
     }

@@ -2,8 +2,8 @@
 //! determine the log's entries.
 //!
 //! Numbers: a leaf has the log's number of its account (`log_account.number`) and of its usage line
-//! (`log_line.number`), and [`Names`] says what they stand for. [`ChainHead::leaves`] is the number of a leaf among those of
-//! its account, from 0. A leaf's position in the log is not stored: it is 256 times the index of the bundle, and its place
+//! (`log_line.number`), and [`Names`] resolves them. [`ChainHead::leaves`] is the number of a leaf among those of its
+//! account, from 0. A leaf's position in the log is not stored: it is 256 times the index of the bundle, and its place
 //! in [`Bundle::leaves`]. The bytes are in `packed`.
 
 mod packed;
@@ -41,13 +41,13 @@ pub enum Leaf {
     Posted {
         /// The log's number of the account.
         account: u32,
-        /// The account's leaves and funds before it.
+        /// The account's leaf count and funds before it.
         before: ChainHead,
         /// When it was committed.
         at: Timestamp,
         /// The change of the funds.
         amount: Credits,
-        /// What it is about, with the log's number of its usage line.
+        /// Its subject, with the log's number of its usage line.
         posting: Posting<u32>,
     },
 }
@@ -55,7 +55,7 @@ pub enum Leaf {
 /// The end of an account's leaf chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ChainHead {
-    /// How many there are; also the next leaf's number.
+    /// The number of leaves, which is also the next leaf's number.
     pub leaves: u64,
     /// The funds after the last one.
     pub funds: Credits,
@@ -106,7 +106,7 @@ pub enum OpenedLeaf {
 }
 
 impl OpenedLeaf {
-    /// The entry that the log has for it.
+    /// Its entry in the log.
     #[must_use]
     pub fn entry(&self) -> Vec<u8> {
         match self {
@@ -154,13 +154,13 @@ impl Bundle {
         &self.leaves
     }
 
-    /// Where its accounts' leaves end with it, by their log numbers.
+    /// The ends of its accounts' leaf chains after this bundle, by log number.
     #[must_use]
     pub fn heads(&self) -> &HashMap<u32, ChainHead> {
         &self.heads
     }
 
-    /// The bundle with only the first of its leaves, as it was when the log was that short.
+    /// The bundle with only the first of its leaves, as it was when the log had that size.
     ///
     /// # Errors
     /// None for leaves that were in a bundle.
@@ -203,7 +203,7 @@ impl Leaf {
             number: before.leaves,
             at: *at,
             amount: *amount,
-            // Bundles never have leaves that would overflow.
+            // Bundles never contain leaves that would overflow.
             funds: before.after(*amount).unwrap_or_default().funds,
             posting: posting.with_line(|line| names.line(*line).cloned())?,
         };

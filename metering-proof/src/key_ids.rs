@@ -1,4 +1,4 @@
-//! The public ids of keys by number. A charge knows only the number, and a receipt names the id, which outlives rotations.
+//! The public ids of keys by number. A charge has only the number; a receipt has the id, which survives rotations.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

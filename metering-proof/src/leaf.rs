@@ -1,8 +1,8 @@
-//! What a leaf of the log says, as the bytes that the log commits to: a published format, `docs/provable-bills.md`.
+//! The content of a leaf, as the bytes that the log commits to. The format is published: `docs/provable-bills.md`.
 //!
-//! Numbers: [`Opening::number`] counts the leaves of the account. The key's number and the ledger entry's are
-//! the service's own. The opening has neither the leaf's position in the log nor the log's numbers of accounts and lines:
-//! those are in bundles.
+//! Numbers: [`Opening::number`] counts the leaves of the account. The numbers of the key and of the ledger entry are
+//! internal to the service. The opening does not contain the leaf's position in the log or the log's numbers of
+//! accounts and lines; bundles do.
 
 use metering_core::access::KeyNumber;
 use metering_core::chains::{TxHash, TxRef};
@@ -19,7 +19,7 @@ pub const PUBLIC_PREFIX: &str = "metering-public-v1\n";
 const VERSION: u8 = 1;
 const PURPOSE: &[u8] = b"metering-leaf-v1\0";
 
-/// What a leaf says about its account. The log has only a commitment to it.
+/// The content of an account's leaf. The log contains only a commitment to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     /// The account.
@@ -36,10 +36,10 @@ pub struct Opening {
     pub posting: Posting,
 }
 
-/// What a leaf is about. Bundles number lines in their own way.
+/// The subject of a leaf. Bundles use their own line numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Posting<L = UsageLine> {
-    /// The funds that the log begins with.
+    /// The account's funds when the log began.
     Opening,
     /// A ledger entry.
     Ledger {
@@ -56,7 +56,7 @@ pub enum Posting<L = UsageLine> {
         line: L,
         /// How it came about.
         kind: UsageKind,
-        /// The day that it is booked on.
+        /// The day on which the usage is booked.
         day: Day,
         /// The key.
         key: KeyNumber,
@@ -68,7 +68,7 @@ pub enum Posting<L = UsageLine> {
 }
 
 impl<L> Posting<L> {
-    /// The same with its usage line, if any, in a different form.
+    /// The same subject with its usage line, if any, in a different form.
     ///
     /// # Errors
     /// That of `line`.

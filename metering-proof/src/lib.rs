@@ -5,10 +5,10 @@
 //! [`SignedReceipt`] has its payload, the path to that root and the signature. The format is in `docs/provable-bills.md`.
 //!
 //! The log has a commitment to the [`Opening`] of each posting ([`entry`]), and stores keep openings in [`Bundle`]s.
-//! The [`Sequencer`] appends to it, a [`LogReader`] makes tiles, entries and proofs of it, and [`verify_log`] computes all of
-//! it again.
+//! The [`Sequencer`] appends to it, a [`LogReader`] makes tiles, entries and proofs of it, and [`verify_log`]
+//! recomputes all of it.
 //!
-//! [`Statements`] makes signed statements of accounts from the log, and [`AccountStatement`] is one to verify.
+//! [`Statements`] makes signed statements of accounts from the log, and [`AccountStatement`] verifies one.
 //!
 //! ```
 //! use metering_log::keys::JwkSet;

@@ -1,4 +1,4 @@
-//! What the numbers in bundles stand for: accounts, with the salts of their leaves, and usage lines.
+//! The meaning of the numbers in bundles: accounts, with the salts of their leaves, and usage lines.
 
 use std::collections::HashMap;
 
@@ -64,7 +64,7 @@ impl Names {
     /// The account with a log number, and the salts of its leaves.
     ///
     /// # Errors
-    /// When it was not added.
+    /// When the account was not added.
     pub fn account(&self, number: u32) -> Result<&(AccountId, AccountSalts), UnknownName> {
         self.accounts.get(&number).ok_or(UnknownName::Account(number))
     }
@@ -72,7 +72,7 @@ impl Names {
     /// The usage line with a log number.
     ///
     /// # Errors
-    /// When it was not added.
+    /// When the usage line was not added.
     pub fn line(&self, number: u32) -> Result<&UsageLine, UnknownName> {
         self.lines.get(&number).ok_or(UnknownName::Line(number))
     }

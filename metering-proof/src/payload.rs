@@ -1,4 +1,4 @@
-//! What a receipt states, as JSON. Names and types of the members are a published format, `docs/provable-bills.md`.
+//! The payload of a receipt, as JSON. Names and types of the members are a published format, `docs/provable-bills.md`.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -27,7 +27,7 @@ pub struct ReceiptPayload {
     /// Whose balance changed.
     #[serde(rename = "sub", deserialize_with = "parsed")]
     pub account: AccountId,
-    /// The key that the request came with.
+    /// The key that authenticated the request.
     #[serde(deserialize_with = "parsed")]
     pub key: KeyId,
     /// Its number in the account.
@@ -45,7 +45,7 @@ pub struct ReceiptPayload {
     /// The version of the price list; `None` if that is not known.
     #[serde(rename = "prices")]
     pub price_version: Option<u32>,
-    /// How much, above zero. A refund adds it to the balance; the others subtract it.
+    /// How much, above zero. Refunds add it to the balance; the other kinds subtract it.
     #[serde(rename = "atoms", with = "atoms")]
     pub amount: Credits,
     /// The balance afterwards; `None` if it was no longer known when the receipt was made.

@@ -18,7 +18,7 @@ use crate::leaf::Opening;
 use crate::lookup::{LogReadError, Lookup, read_bundle};
 use crate::salt::Salt;
 
-/// How many bundles are read at once.
+/// How many bundles to read at once.
 const PAGE: u32 = 64;
 
 /// Reads the log of a store. It remembers names of the epoch that it read last.
@@ -49,7 +49,7 @@ impl LogReader {
     /// The hashes of a tile; `None` if the log does not have all of them, or they are pruned.
     ///
     /// # Errors
-    /// When the store fails, or what it has is damaged.
+    /// When the store fails, or its data is damaged.
     pub async fn tile(&self, epoch: &LogEpoch, tile: Tile) -> Result<Option<Vec<TreeHash>>, LogReadError> {
         if tile.level() == 0 {
             let entries = self.opened(epoch, tile).await?;
@@ -67,7 +67,7 @@ impl LogReader {
     /// are pruned.
     ///
     /// # Errors
-    /// When the store fails, or what it has is damaged.
+    /// When the store fails, or its data is damaged.
     pub async fn entries(&self, epoch: &LogEpoch, tile: Tile) -> Result<Option<Vec<u8>>, LogReadError> {
         let Some(leaves) = self.opened(epoch, tile).await? else { return Ok(None) };
         let mut bundle = Vec::with_capacity(leaves.len() * 34);
@@ -106,7 +106,7 @@ impl LogReader {
     /// The proof that the tree of `old` leaves is the beginning of the tree of `new`.
     ///
     /// # Errors
-    /// When the log is not as large, or cannot be read.
+    /// When the log is smaller than that, or cannot be read.
     pub async fn prove_consistency(&self, epoch: &LogEpoch, old: u64, new: u64) -> Result<Vec<TreeHash>, LogReadError> {
         let tiles = self.tiles(epoch, consistency_tiles(old, new)).await?;
         Ok(consistency_proof(&tiles, old, new)?)
@@ -116,7 +116,7 @@ impl LogReader {
     /// the number `first` on.
     ///
     /// # Errors
-    /// When the store fails, or what it has is damaged.
+    /// When the store fails, or its data is damaged.
     pub async fn account_leaves(
         &self,
         epoch: &LogEpoch,
@@ -154,7 +154,7 @@ impl LogReader {
         Ok(found)
     }
 
-    /// Those of the tiles that the log has.
+    /// The tiles among these that the log has.
     pub(crate) async fn tiles(
         &self,
         epoch: &LogEpoch,

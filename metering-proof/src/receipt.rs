@@ -1,4 +1,4 @@
-//! A receipt as its holder has it: parsing, and verifying it with the keys that the service publishes.
+//! A receipt as its holder has it: parses it, and verifies it with the service's published keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use metering_log::tree::{ProofError, TreeHash, verify_inclusion};
 use crate::payload::{PayloadFault, ReceiptPayload};
 use crate::signed_root::SignedRoot;
 
-/// A receipt that was not verified yet. Its text is the value of the header, and what a file of it has.
+/// A receipt that was not verified yet. Its text is the value of the header, and the content of a receipt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignedReceipt {
     payload: Vec<u8>,
@@ -25,7 +25,7 @@ pub struct SignedReceipt {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptFault {
-    /// It has not six parts.
+    /// It does not have six parts.
     #[error("not a receipt: it has {0} parts separated by dots, and a complete receipt has six")]
     Parts(usize),
     /// One of its first three parts is damaged.
@@ -34,7 +34,7 @@ pub enum ReceiptFault {
     /// Its signature is damaged, or was not made with a key of the set.
     #[error("the signature of the receipt does not verify: {0}")]
     Signature(#[from] JwsError),
-    /// The key signed another kind of statement.
+    /// The key signed a different kind of statement.
     #[error("what was signed is not a batch of receipts")]
     OtherStatement,
     /// It is not in the batch that was signed.
@@ -56,7 +56,7 @@ pub enum ReceiptFault {
         /// The issuer that was signed.
         signed: String,
     },
-    /// What it states cannot be read, although it was signed.
+    /// Its payload cannot be read, although it was signed.
     #[error(transparent)]
     Payload(#[from] PayloadFault),
 }
@@ -66,7 +66,7 @@ impl SignedReceipt {
         Self { payload, place, size, path, jws }
     }
 
-    /// What it states, if one of these keys signed it. The caller checks that the issuer is the one that they belong to.
+    /// Its payload, if one of these keys signed it. The caller must check that the keys belong to the issuer.
     ///
     /// # Errors
     /// When it was not signed with one of them, or was changed.
@@ -122,7 +122,7 @@ impl FromStr for SignedReceipt {
     }
 }
 
-/// A number without sign or leading zeros: one spelling for each.
+/// A number without sign or leading zeros, so each number has one spelling.
 fn decimal(text: &str) -> Result<u64, ReceiptFault> {
     let number = text.parse().ok().filter(|number: &u64| number.to_string() == text);
     number.ok_or(ReceiptFault::Damaged("place in the batch"))
@@ -217,7 +217,7 @@ mod tests {
         let other = JwkSet::new([PrivateKey::from_seed(&[7; 32]).public()]);
         let fault = EXAMPLE.parse::<SignedReceipt>().unwrap().verify(&other).unwrap_err();
         assert!(matches!(fault, ReceiptFault::Signature(JwsError::UnknownKey(_))), "{fault}");
-        // Nor does another key under the same name.
+        // Another key under the same name does not verify it either.
         let (own_name, _) = other.iter().next().unwrap();
         let named = other.to_json().replace(own_name, NAME);
         let fault = EXAMPLE.parse::<SignedReceipt>().unwrap().verify(&JwkSet::parse(&named).unwrap());

@@ -1,8 +1,7 @@
-//! The sequencer: appends what is committed to the log, in steps of one transaction each.
+//! The sequencer: appends committed postings to the log, in steps of one transaction each.
 //!
-//! A step is built on the store's current head, and appended only if that is still the head. So whatever fails, or
-//! however often a step is repeated, no posting is lost or in the log twice. Once a step returns, its head may be
-//! signed.
+//! A step is built on the store's current head, and appended only if that is still the head. So after any failure, and
+//! however often a step is repeated, no posting is lost or logged twice. Once a step returns, its head may be signed.
 
 mod accounts;
 mod fault;
@@ -28,7 +27,7 @@ const STEP_POSTINGS: u32 = 16_384;
 pub struct Sequencer {
     store: Arc<dyn LogStore>,
     node: String,
-    /// The end of the log, if the store had it after the last step.
+    /// The end of the log, if it matched the store after the last step.
     log: Option<OpenLog>,
 }
 
@@ -57,12 +56,13 @@ impl Sequencer {
         Self { store, node, log: None }
     }
 
-    /// Claims the log and appends what is not in it, up to 16,384 postings.
+    /// Claims the log and appends postings that are not in it yet, up to 16,384.
     ///
     /// # Errors
-    /// When the store fails, or the log is damaged. Whether the step was appended may be unknown; the next one finds out.
+    /// When the store fails, or the log is damaged. It may be unknown whether the step was appended; the next step
+    /// finds out.
     pub async fn step(&mut self, now: Timestamp) -> Result<Stepped, SequencerError> {
-        // It is put back only once the store has the same: not after an error, nor if this future is dropped.
+        // It is restored only once the store has the same end: not after an error, and not if this future is dropped.
         let cached = self.log.take();
         let Some(epoch) = self.store.claim_log(&self.node, LEASE, now).await? else {
             let is_open = self.store.log_epochs().await?.iter().any(|epoch| epoch.ended_at.is_none());
@@ -111,7 +111,7 @@ impl Sequencer {
             }
         }
         self.log = Some(log);
-        // A commit that did not fit into the step comes with the next one, and so may anything after commits without
+        // A commit that did not fit into this step is in the next one, and so may be anything after commits without
         // postings.
         let is_full = leaves >= STEP_POSTINGS as usize / 2 || (leaves == 0 && has_taken);
         Ok(Stepped::Leading { leaves, is_full, head })

@@ -19,7 +19,7 @@ pub(crate) struct SignedRoot {
 }
 
 impl SignedRoot {
-    /// The `typ` of the JWS, so that nothing else that a key signs passes for receipts.
+    /// The `typ` of the JWS, so that nothing else signed with the key can pass for a receipt.
     pub(crate) const TYPE: &str = "metering-receipts+jws";
 
     pub(crate) fn new(iss: String, at: Timestamp, root: TreeHash, size: u64) -> Self {
@@ -33,7 +33,7 @@ impl SignedRoot {
     }
 }
 
-/// As the other parts of a receipt; the text of a [`TreeHash`] is base64 with padding.
+/// Encoded like the other parts of a receipt; the text of a [`TreeHash`] would be base64 with padding.
 mod base64url {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,4 +1,4 @@
-//! Account statements: checks one with the service's keys and a checkpoint of its log, without trusting the service.
+//! Account statements: verifies one with the service's keys and a checkpoint of its log, without trusting the service.
 
 mod gap;
 mod line;
@@ -29,10 +29,10 @@ pub(crate) use signed::SignedStatement;
 #[serde(transparent)]
 pub struct AccountStatement(AccountStatementDocument);
 
-/// What a verified page states.
+/// The contents of a verified page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementSummary {
-    /// The public URL of the service. The caller checks that the keys are those of this service.
+    /// The public URL of the service. The caller must check that the keys belong to this service.
     pub issuer: String,
     /// The account.
     pub account: AccountId,
@@ -44,7 +44,7 @@ pub struct StatementSummary {
     pub gap: Option<StatementGapDocument>,
     /// Until when postings are in it.
     pub until: Timestamp,
-    /// Whether the service says that nothing will be added.
+    /// Whether the service states that nothing will be added.
     pub complete: bool,
     /// The origin of the log.
     pub log: String,
@@ -69,7 +69,7 @@ pub enum StatementFault {
     /// Its signature is damaged, or was not made with a key of the set.
     #[error("the signature of the statement does not verify: {0}")]
     Signature(#[from] JwsError),
-    /// The key signed another kind of statement.
+    /// The key signed a different kind of statement.
     #[error("what was signed is not the statement of an account")]
     OtherStatement,
     /// It names no account.
@@ -109,7 +109,7 @@ pub enum StatementFault {
     /// The funds are not the sum of the lines.
     #[error("the funds after line {0} are not the previous funds plus its amount")]
     WrongFunds(u64),
-    /// The opening or closing balance is not that of the lines.
+    /// The opening or closing balance does not match the lines.
     #[error("the {0} balance does not match the lines")]
     WrongBalance(&'static str),
     /// Two lines have the same position, or positions are not increasing.
@@ -141,8 +141,8 @@ impl AccountStatement {
         &self.0.checkpoint
     }
 
-    /// What it states, once verified: one of these keys signed it, and this checkpoint's tree has all of its lines. The
-    /// caller checks that the issuer is the one that the keys belong to, and trusts the checkpoint.
+    /// Its contents, once verified: one of these keys signed it, and this checkpoint's tree contains all of its lines.
+    /// The caller must check that the keys belong to the issuer and that the checkpoint is trusted.
     ///
     /// # Errors
     /// When it was not signed with one of them, was changed, or does not match the log.
@@ -270,7 +270,7 @@ impl StatementSummary {
         Ok(())
     }
 
-    /// The receipts that the lines do not cover. That includes receipts from another time.
+    /// Receipts that no line covers. That includes receipts from outside the period.
     #[must_use]
     pub fn unmatched<'r>(&self, receipts: impl IntoIterator<Item = &'r ReceiptPayload>) -> Vec<&'r ReceiptPayload> {
         Unmatched::of(&self.account, &self.lines).among(receipts)

@@ -1,8 +1,8 @@
 //! Makes statements: reads an account's lines from the log's bundles, proves each, and signs the page.
 //!
-//! A statement has the account's leaves from the log's first leaf in the period up to the first one after it, whichever
-//! accounts those two belong to. So statements of successive periods share no line and leave none out, even if clocks
-//! differ.
+//! A statement has the account's leaves from the log's first leaf in the period up to the first one after it, whatever
+//! accounts those two leaves belong to. So statements of successive periods share no line and leave none out, even if
+//! clocks differ.
 
 mod scan;
 
@@ -26,9 +26,9 @@ use scan::{Found, Gap, Scan};
 
 /// Lines on a page.
 const PAGE: usize = 1_000;
-/// Bundles that are read at once.
+/// How many bundles to read at once.
 const BUNDLES: u64 = 64;
-/// Lines that are proved at once.
+/// How many lines to prove at once.
 const PROVED: usize = 64;
 /// How long after a period's end its statement counts as complete without a later leaf, if nothing is waiting to be
 /// logged.
@@ -52,7 +52,7 @@ pub enum StatementError {
         "This service keeps no log of its postings, so it has no statements; see /credits/ledger and /credits/usage/daily."
     )]
     NoLog,
-    /// The log was begun, and nothing is published yet.
+    /// The log has begun, but no checkpoint is published yet.
     #[error("The log of this service has no checkpoint yet. Try again in a minute.")]
     NoCheckpoint,
     /// The period was over when the log began.
@@ -149,7 +149,7 @@ impl Statements {
         size: u64,
     ) -> Result<Found, StatementError> {
         let range = self.store.bundles_of(epoch.number, period.start(), period.end()).await?;
-        // Read after the range, which has nothing that was pruned before.
+        // Read this after the range: then nothing in the range was pruned before.
         let epochs = self.store.log_epochs().await?;
         let minimum = epochs.iter().find(|current| current.number == epoch.number).map_or(0, |current| current.minimum);
         let begins_pruned = after.is_none_or(|after| bundle_of(after) < minimum);
@@ -159,7 +159,7 @@ impl Statements {
         let swept = bundle_of(epoch.swept_from);
         let first = match after {
             Some(after) => range.start.max(bundle_of(after)),
-            // Accounts without later leaves are in the state of the last sweep.
+            // For accounts without later leaves, the state is that of the last sweep.
             None if is_newest => range.start.min(swept).max(minimum),
             None => range.start,
         };
@@ -244,7 +244,7 @@ impl Statements {
     }
 }
 
-/// The bundle that a position is in.
+/// The bundle that contains a position.
 const fn bundle_of(position: u64) -> u64 {
     position / BUNDLE_LEAVES as u64
 }

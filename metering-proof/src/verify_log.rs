@@ -1,6 +1,6 @@
 //! Recomputes a store's log, from its leaves to its roots, and compares it with the funds of the accounts.
 //!
-//! Bundles are read one page after another. Memory holds only the end of each account's leaves and the tiles of the
+//! Bundles are read page by page. Memory use is limited to the end of each account's leaf chain and the tiles of the
 //! right edge.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,13 +12,13 @@ use metering_log::tree::{Leaves, LogPath, Tile, TreeHash, read_root, read_tile, 
 use crate::bundle::{BUNDLE_LEAVES, Bundle, ChainHead, Leaf};
 use crate::lookup::{LogReadError, Lookup};
 
-/// How many bundles are read at once, and how many accounts.
+/// How many bundles, and how many accounts, to read at once.
 const PAGE: u32 = 64;
 const ACCOUNTS_PAGE: u32 = 1_000;
 /// Further faults in an epoch add no information.
 const FAULTS_MAX: usize = 100;
 
-/// What is wrong with a log.
+/// A fault in a log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LogFault {
     /// A bundle is missing, or cannot be read.
@@ -28,7 +28,7 @@ pub enum LogFault {
         epoch: u32,
         /// The bundle's index.
         index: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A leaf does not continue its account's previous leaf.
@@ -74,8 +74,8 @@ pub enum LogFault {
 
 /// Recomputes all epochs of a log. A log may grow in the meantime: new leaves are left out.
 ///
-/// Of pruned bundles, only hashes are left. The funds are compared if nothing was pruned, and all that is committed is in
-/// the log.
+/// Of pruned bundles, only hashes remain. The funds are compared only if nothing was pruned and every committed posting
+/// is in the log.
 ///
 /// # Errors
 /// When the store fails.
@@ -262,7 +262,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Compares the sum of all funds, unless something is committed meanwhile.
+    /// Compares the sum of all funds, unless a commit happens meanwhile.
     async fn funds(&mut self) -> Result<(), StoreError> {
         if !self.is_up_to_date().await? {
             return Ok(());
@@ -286,7 +286,7 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
-    /// Whether the log has not changed since it was read, and everything committed is in it.
+    /// Whether the log is unchanged since it was read and contains every committed posting.
     async fn is_up_to_date(&self) -> Result<bool, StoreError> {
         let epochs = self.store.log_epochs().await?;
         let Some(current) = epochs.iter().find(|epoch| epoch.number == self.epoch.number) else { return Ok(false) };

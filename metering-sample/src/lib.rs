@@ -70,7 +70,7 @@ impl SampleFeed {
     }
 
     /// Responds to a request with a path and query in normal form, as [`metering_core::Catalogue::resolve`] returns
-    /// them. `last_event_id` is the value of that header, which resumes a stream.
+    /// them. `last_event_id` is the value of the `Last-Event-ID` header, which resumes a stream.
     #[must_use]
     pub fn respond(&self, path: &str, query: Option<&str>, last_event_id: Option<&str>) -> SampleResponse {
         let query = Query::new(query);

@@ -1,4 +1,4 @@
-//! Reproducible pseudo-random numbers: each is a pure function of what it is used for.
+//! Reproducible pseudo-random numbers: each is a pure function of its purpose and index.
 //!
 //! SplitMix64 (Steele, Lea and Flood, 2014) has published test vectors and gives the same results on every machine. It
 //! is good enough for synthetic trades, but not for anything that must be hard to guess.

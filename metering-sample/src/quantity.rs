@@ -71,7 +71,7 @@ impl Usd {
         Self(self.0 * i128::from(MILLION + millionths) / i128::from(MILLION))
     }
 
-    /// The amount that, raised by `millionths`, gives this one.
+    /// The amount from which raising by `millionths` gives this one.
     pub(crate) fn before_raise(self, millionths: i64) -> Self {
         Self(self.0 * i128::from(MILLION) / i128::from(MILLION + millionths))
     }

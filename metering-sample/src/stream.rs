@@ -1,7 +1,7 @@
 //! The trades of each block as it becomes final, as server-sent events.
 //!
 //! An event is generated when the client is ready for it. So slow clients and long replays use no memory, and nothing
-//! runs once the client has gone.
+//! runs after the client disconnects.
 
 use std::future::ready;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub(crate) fn events(chain: Chain, first: BlockNumber) -> impl Stream<Item = Byt
 /// The event of block `next` once it is final, and the number of the block after it; or a keep-alive comment, and
 /// `next` again.
 async fn next_chunk(chain: &Chain, next: BlockNumber) -> (Bytes, BlockNumber) {
-    // A replay never waits for anything else; without this, it would keep other tasks off its thread.
+    // A replay never waits for anything else; without this, it would starve other tasks on its thread.
     consume_budget().await;
     let too_silent_at = Instant::now() + MAX_SILENCE;
     loop {

@@ -1,11 +1,11 @@
-// Scenes of a signed-in user: figures, the runway, history and downloads.
+// Scenes of a signed-in user: amounts, the runway, history and downloads.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { checkPage, shows, storedData } from "./browser.mjs";
 import { LOOKS, call, comeBack, copied, inModule, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
 
-/** Routes of a month of usage, one of them as long as they get. */
+/** Routes of a month of usage, one of them of maximum length. */
 const ROUTES = [
   "/mpp/ethPrice/{block_number}",
   "/mpp/snapshot/allTrades/{block_number}",
@@ -17,7 +17,7 @@ const ROUTES = [
 ];
 
 export const account = {
-  /** Rounded figures keep their exact value, for the eyes, for the keyboard and for the clipboard. */
+  /** Rounded amounts keep their exact value: on hover, with the keyboard and in the clipboard. */
   async figures(visitor, { key }) {
     const page = await visitor.window();
     await watchClipboard(page);
@@ -73,7 +73,7 @@ export const account = {
     await checkPage(page, null);
   },
 
-  /** How long the balance lasts is only said when enough is known. */
+  /** The runway is shown only when enough data is known. */
   async runway(visitor, { key }) {
     const page = await visitor.window();
     await signIn(page, key);
@@ -106,7 +106,7 @@ export const account = {
       row("2026-11-21", "/b", "k2", "1", "0.3333333333"),
       ...["1", "2", "3", "4", "5", "6"].map((number) => row("2026-11-21", `/r${number}`, "k1", number, "0.01")),
     ];
-    // In a page, a BigInt is not sent: as text.
+    // Pages cannot send a BigInt, so it is sent as text.
     const say = (module, { rows, ...view }) => JSON.parse(JSON.stringify(module.split(rows, view), (_, value) => (typeof value === "bigint" ? String(value) : value)));
     const of = (view) => inModule(page, "split", say, { rows, from: "2026-11-20", to: "2026-11-21", by: "route", measure: "credits", ...view });
     const all = await of({});
@@ -192,7 +192,7 @@ export const account = {
     assert.equal(await rows.count(), 64);
     assert.equal(await page.evaluate(() => document.activeElement.rowIndex), 51, "the keyboard goes on at the first new row");
 
-    // What changed elsewhere is there when the user returns, but not at once again.
+    // Changes from elsewhere appear when the user returns, but are not reloaded again immediately.
     const asked = [];
     page.on("request", (request) => request.url().includes("/credits/balance") && asked.push(request));
     await comeBack(page, 1_000);

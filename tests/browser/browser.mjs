@@ -1,4 +1,4 @@
-// A real browser, and what must hold for every page: no request leaves the origin, the content security policy is never
+// A real browser, and the checks for every page: no request leaves the origin, the content security policy is never
 // violated, no error is logged, and axe finds nothing where it runs (`LOOKS` in steps.mjs).
 
 import assert from "node:assert/strict";
@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** The screens that docs/pages.md shows, and the scene that takes each. */
 export const SCREENS = JSON.parse(readFileSync(new URL("screens.json", import.meta.url)));
-/** What begins a key or an operator's token. */
+/** The prefixes of keys and operators' tokens. */
 const SECRET = /sk_live_|opr_\w{40}/;
 const FLAGS = [
   "--no-sandbox",
@@ -116,7 +116,7 @@ async function injectWallet(page, { node, account, named, refuse, hold, chain })
 }
 
 /**
- * Checks what must hold for every page. Takes a screenshot, of all of it or of what `top` begins: into the folder `shots`
+ * Makes the checks for every page. Takes a screenshot, of all of it or of what `top` begins: into the folder `shots`
  * if it is set, and into the folder `screens` if it is set and the documents show it.
  */
 export async function checkPage(page, name, { top } = {}) {

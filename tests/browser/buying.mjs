@@ -52,7 +52,7 @@ async function asksForNothing(page, recipient, confirmations) {
   }
 }
 
-/** What the QR code on the page says, read from a screenshot as a phone would. */
+/** The content of the QR code on the page, read from a screenshot as a phone would. */
 async function scan(page) {
   const shot = (await page.locator("#other-wallet .qr").screenshot()).toString("base64");
   const { pixels, width, height } = await page.evaluate(async (png) => {
@@ -188,7 +188,7 @@ export const buying = {
     assert.ok(await page.getByRole("radio", { name: "Second Wallet" }).isChecked(), "the tab remembers the wallet");
   },
 
-  /** A phone pays what the QR code says, from a wallet that nobody knows, while the page waits; then with a reload. */
+  /** A phone pays the QR code's amount, from an unknown wallet, while the page waits; then with a reload. */
   async phone(visitor, { key, node, payer }) {
     const page = await visitor.window({ expected: ["ERR_FAILED"] });
     await openTopUp(page, key);
@@ -239,7 +239,7 @@ export const buying = {
     await checkPage(page, null);
   },
 
-  /** A payment is in a block, and then the chain has another block in its place: nothing is credited, and the page waits. */
+  /** A payment is in a block that a reorganisation replaces: nothing is credited, and the page waits. */
   async dropped(visitor, { key, node, payer }) {
     const page = await visitor.window();
     await openTopUp(page, key);

@@ -76,7 +76,7 @@ export const children = {
     assert.equal((await call(page, "/credits/balance", first)).status, 401);
   },
 
-  /** A viewer gets no buttons that the service would refuse, and is told who can do the rest. */
+  /** A viewer gets no buttons for calls that the service would refuse, and sees who can do the rest. */
   async viewer(visitor, { key }) {
     const page = await visitor.window();
     await page.route("**/credits/balance", async (route) => {

@@ -270,7 +270,7 @@ export const consoleActions = {
     await checkPage(page, null);
   },
 
-  /** Finds a payment on the chain that nobody claimed, and assigns it. */
+  /** Finds an unclaimed payment on the chain, and assigns it. */
   async consolePayments(visitor, { token, hash, org, wallet }) {
     const page = await visitor.window();
     await enter(page, token, "payments");
@@ -321,7 +321,7 @@ export const consoleActions = {
     await checkPage(page, null);
   },
 
-  /** Responses that are lost or late: nothing is claimed that is not known, and no digit is lost on the way. */
+  /** Responses that are lost or late: the page claims nothing that is not known, and no digit is lost. */
   async consoleFailures(visitor, { token, org }) {
     const page = await visitor.window({ expected: [400, 404, 500, "ERR_FAILED"] });
     await enter(page, token, `accounts/${org}`);

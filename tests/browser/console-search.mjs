@@ -186,7 +186,7 @@ export const consoleSearch = {
     }
   },
 
-  /** Each item of what needs attention, and the links to where it is solved. */
+  /** Each item that needs attention, and the links to the pages that solve it. */
   async consoleAttention(visitor, { token, org }) {
     for (const options of LOOKS) {
       const page = await visitor.window(options);
@@ -221,7 +221,7 @@ export const consoleSearch = {
       assert.equal(await page.innerText("#view-title"), "All that needs attention");
       assert.equal(await page.locator('a[href="#/attention"]').count(), 0);
       await checkPage(page, null);
-      // What the service sends in pages is read page by page.
+      // Lists that the service sends in pages are read page by page.
       await page.unroute("**/admin/attention");
       await page.route(/\/admin\/attention(\?|$)/, (route) => {
         const after = new URL(route.request().url()).searchParams.get("after");

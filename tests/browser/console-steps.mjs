@@ -38,7 +38,7 @@ export async function send(page, values) {
   }
 }
 
-/** Waits for what the console says after an action. */
+/** Waits for the console's message after an action. */
 export async function says(page, words) {
   await page.waitForSelector("#message");
   assert.equal(await page.innerText("#message"), words);

@@ -9,7 +9,7 @@ import { api, withReceiver } from "./webhooksteps.mjs";
 const PANEL = "#panel-webhooks";
 const LIST = `${PANEL} table:has([data-delivery])`;
 
-/** Waits until the list has so many deliveries. */
+/** Waits until the list has this many deliveries. */
 const shows = (page, count) => page.waitForFunction((wanted) => document.querySelectorAll("#panel-webhooks [data-delivery]").length === wanted, count);
 
 /** The states of the deliveries that are shown. */

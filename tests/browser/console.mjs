@@ -70,7 +70,7 @@ async function customDays(page) {
 }
 
 export const operatorsConsole = {
-  /** Signs in with wrong tokens and the right one; signs out. The token is kept nowhere. */
+  /** Signs in with wrong tokens and the right one; signs out. The token is not stored anywhere. */
   async consoleSignIn(visitor, { token, service }) {
     const page = await visitor.window({ expected: [401] });
     await page.goto(`${page.base}/console`);

@@ -16,7 +16,7 @@ const PAGES = [
   "/docs/mcp",
   "/docs/guides",
 ];
-/** What each tab of the account shows then. */
+/** The content of each tab of the account then. */
 const TABS = { usage: "#no-activity", keys: "#keys table", webhooks: "#no-webhooks", "top-up": ".card", connect: "#first-prompt", settings: "#change-billing" };
 
 export const empty = {

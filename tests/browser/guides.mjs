@@ -62,7 +62,7 @@ export const guides = {
     await page.fill("#filter", "nosuchword");
     assert.equal(await page.textContent("#docs-status"), "0 endpoints");
     assert.ok(await page.isHidden("#guides"));
-    // Words that no title has are looked for in the text.
+    // Words that are in no title are searched in the text.
     await page.fill("#filter", "webhook-timestamp");
     await page.waitForSelector("#guides [data-heading]:not([hidden]) a[href^='/docs/guides/webhooks#']");
     assert.match(await page.textContent("#docs-status"), /^1 guide\b/);
@@ -86,7 +86,7 @@ export const guides = {
     assert.equal(await title(page), "Our prices");
   },
 
-  /** Without scripts, a guide is there in full, with all languages one after the other. */
+  /** Without scripts, a guide is there in full, with all languages in sequence. */
   async guideWithoutScripts(visitor) {
     const page = await visitor.window({ javaScriptEnabled: false, axe: false });
     await page.goto(`${page.base}/docs/guides/webhooks`);

@@ -58,7 +58,7 @@ export const held = {
     await checkPage(page, null);
   },
 
-  /** The list is late, missing or long, and the rest of the page does not care. */
+  /** The list is late, missing or long, and the rest of the page works. */
   async heldFailures(visitor, settings) {
     const page = await visitor.window({ expected: [503] });
     const bill = resolver(page, settings);

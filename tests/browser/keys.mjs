@@ -55,7 +55,7 @@ export const keys = {
     await page.click("#refresh");
     await page.waitForFunction(() => document.querySelector("#account-status").textContent === "");
 
-    // The response is lost. The page says so, and the next try gets the same key.
+    // The response is lost. The page says so, and a retry gets the same key.
     await page.reload();
     await page.waitForSelector("#tab-keys");
     const keys = [];

@@ -44,7 +44,7 @@ export const keyTab = {
     await page.locator('.route-list [value="/mpp/ethPrize"]').uncheck();
     await page.fill("#field-networks", "127.0.0.1\n::1");
 
-    // The response is lost; the next try gets the same key.
+    // The response is lost; a retry gets the same key.
     const made = [];
     const lose = async (route) => {
       made.push((await (await route.fetch()).json()).key);
@@ -109,7 +109,7 @@ export const keyTab = {
     assert.ok((await row(page, "spider").innerText()).includes(`sk_live_…${third.slice(-4)}`), "the end of its newest secret");
     assert.equal(await status(page, third), 200);
 
-    // What a key spent, and what it was spent on.
+    // A key's usage, and its breakdown.
     await page.click("#tab-usage");
     await page.click("#refresh");
     await page.click("#trend [data-choice=key]");
@@ -134,7 +134,7 @@ export const keyTab = {
     await checkPage(page, null);
   },
 
-  /** Child keys: what they see, what stops with them, and what a leak asks for. */
+  /** Child keys: their view, the effects of disabling a parent, and the steps after a leak. */
   async keyTree(visitor, { key }) {
     const page = await visitor.window({ expected: [401, 403, "ERR_FAILED"] });
     const { key: team } = await make(page, key, { name: "team", scopes: ["call", "read", "manage"], limit: "1" });
@@ -177,7 +177,7 @@ export const keyTab = {
     await act(page, "team", "enable");
     await row(page, "intern").locator("[data-state=active]").waitFor();
 
-    // A leaked key says what to do, and is rotated.
+    // A leaked key shows the next steps, and is rotated.
     await api(page, key, "POST", "/keys/leaked", { key: laptop });
     await again(page);
     assert.match(await page.innerText("[data-leaked]"), /laptop was reported as leaked.*Rotate it.*Usage tab/s);
@@ -189,7 +189,7 @@ export const keyTab = {
     assert.equal(await page.locator("[data-leaked]").count(), 0);
     assert.deepEqual([await status(page, laptop), await status(page, fresh)], [401, 200]);
 
-    // Deleting says what is deleted with it.
+    // Deleting lists the keys that are deleted with it.
     await act(page, "team", "delete");
     assert.match(await page.innerText("#stops-too"), /This key is deleted with it:\s+intern key_/);
     await submit(page);

@@ -11,7 +11,7 @@ const noToken = async (page) => {
   assert.ok(!(await storedData(page)).includes("eml_"), "the token is not kept");
 };
 
-/** What mail scanners do: every kind of request for the link, without the page's script. */
+/** Imitates mail scanners: every kind of request for the link, without the page's script. */
 async function scan(link) {
   for (const method of ["GET", "HEAD"]) assert.equal((await fetch(link, { method })).status, 200, method);
 }
@@ -199,7 +199,7 @@ export const mail = {
     assert.ok(await page.isChecked("#field-email"), "mail is the default");
     assert.ok(await page.isHidden("#nobody-told"));
     await page.uncheck("#field-email");
-    assert.match(await page.innerText("#nobody-told"), /Nobody will be told.*email is off/s);
+    assert.match(await page.innerText("#nobody-told"), /No one will be notified.*email is off/s);
     await checkPage(page, null);
     await page.check("#field-email");
     await page.fill("#field-below", "1.5");

@@ -5,7 +5,7 @@ import { checkPage } from "./browser.mjs";
 import { enter, shown, visit } from "./console-steps.mjs";
 import { LOOKS, look, signIn } from "./steps.mjs";
 
-/** The tabs of an account that have a screen of their own. */
+/** The tabs of an account that have their own screens. */
 const TABS = ["charges", "usage", "keys"];
 
 export const months = {

@@ -1,5 +1,5 @@
-// What users do on the pages, one scene each: node pages.mjs CHROMIUM. Each line is {"scene", "base", ...}, and the result is
-// what the scene printed. All scenes have one browser, and each its own windows.
+// Users' actions on the pages, one scene each: node pages.mjs CHROMIUM. Each line is {"scene", "base", ...}, and the
+// result is what the scene printed. All scenes have one browser, and each its own windows.
 
 import assert from "node:assert/strict";
 import { serve } from "../workers/lines.mjs";

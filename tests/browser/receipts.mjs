@@ -6,7 +6,7 @@ import { checkPage } from "./browser.mjs";
 import { LOOKS, look, signIn, tabTo } from "./steps.mjs";
 
 export const receipts = {
-  /** A purchase has a receipt, which prints well. */
+  /** A purchase has a receipt that prints correctly. */
   async receipt(visitor, { key, seller }) {
     for (const options of LOOKS) {
       const page = await visitor.window({ ...options, expected: [404] });
@@ -58,7 +58,7 @@ export const receipts = {
     await checkPage(without, null);
   },
 
-  /** Billing details are added to the account, and once to a receipt that names nobody; by keyboard and by mouse. */
+  /** Billing details are added to the account, and once to a receipt without any; by keyboard and by mouse. */
   async billingDetails(visitor, { key }) {
     const page = await visitor.window({ expected: [400] });
     const press = (name) => page.keyboard.press(name);
@@ -85,7 +85,7 @@ export const receipts = {
     await page.waitForFunction(() => document.querySelector("#billing address")?.innerText === "Acme & Söhne\nWeg 1\n10115 Berlin\nTax number DE 123456789");
     await page.waitForFunction(() => document.activeElement.id === "change-billing");
 
-    // The receipt from before names nobody, until its owner says so, and then for good.
+    // The earlier receipt has no billing details until its owner adds them, and then permanently.
     await page.goto(page.base + link);
     await page.click("#add-buyer");
     await page.waitForSelector("dialog");

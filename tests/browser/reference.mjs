@@ -237,7 +237,7 @@ export const reference = {
     assert.match(await code(page, DECLARED), /-X POST[\s\S]*-H 'Content-Type: application\/json'[\s\S]*-d '\{\n {2}"model": "small"/);
     await checkPage(page, "reference-body", { top: DECLARED });
 
-    // What cannot be sent costs nothing, and says why.
+    // An invalid body is not sent and costs nothing, and the page shows the reason.
     const before = await balance(page, key);
     for (const [text, problem] of [["", /^Enter the body\.$/], ['{"model": ', /^This is not JSON: /]]) {
       await page.fill(field, text);

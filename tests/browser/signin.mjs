@@ -1,4 +1,4 @@
-// Scenes of staying signed in: with a session in place of the key, on several devices, until it ends.
+// Scenes of staying signed in: with a session instead of the key, on several devices, until it ends.
 
 import assert from "node:assert/strict";
 import { checkPage, storedData } from "./browser.mjs";

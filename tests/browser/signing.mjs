@@ -104,7 +104,10 @@ export const signing = {
     await checkPage(page, null);
   },
 
-  /** The payment is refused for good: nothing was taken, and the form is there again. A stranger's payment is not sent. */
+  /**
+   * The payment is refused permanently: nothing was taken, and the form returns. A payment of another account is not
+   * sent.
+   */
   async refusedSignature(visitor, { key, other, node, account }) {
     const page = await visitor.window({ wallet: { node, account }, expected: [402, 404] });
     await openForm(page, key);

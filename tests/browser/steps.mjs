@@ -42,7 +42,7 @@ export async function serveModules(page) {
   });
 }
 
-/** What one of our modules exports, called in the page. */
+/** Calls an export of one of our modules in the page. */
 export async function inModule(page, name, work, argument) {
   await serveModules(page);
   return page.evaluate(`(async () => (${work})(await import("/modules/${name}.js"), ${JSON.stringify(argument)}))()`);
@@ -54,7 +54,7 @@ export const watchClipboard = (page) =>
     Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => (globalThis.__copied = text) } });
     addEventListener("copy", (event) => (globalThis.__copied = event.clipboardData.getData("text/plain")));
   });
-/** What the page put there last. */
+/** The last text that the page put there. */
 export const copied = (page) => page.evaluate(() => globalThis.__copied);
 
 /** The user returns to the page after a time, in milliseconds. */

@@ -13,7 +13,7 @@ async function refresh(page) {
 const row = async (page) => (await page.locator("#volumes tbody :is(th, td)").allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim());
 
 export const volumes = {
-  /** What the next request costs, how many more have that price, and what comes then. */
+  /** The price of the next request, how many more have that price, and the price after that. */
   async volumeTiers(visitor, { key }) {
     const page = await visitor.window({ expected: [503] });
     await signIn(page, key);

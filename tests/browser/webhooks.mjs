@@ -171,7 +171,7 @@ export const webhooks = {
     assert.match(await page.innerText("#balance-alert"), /No alert when it runs low/);
     await page.click("#change-alert");
     await page.waitForSelector("dialog");
-    assert.match(await page.innerText("#nobody-told"), /Nobody will be told/);
+    assert.match(await page.innerText("#nobody-told"), /No one will be notified/);
     assert.equal(await page.locator("#field-email").count(), 0, "this service sends no mail");
     await page.fill("#field-below", "0");
     await page.click("dialog [type=submit]");
@@ -205,7 +205,7 @@ export const webhooks = {
     await page.locator("dialog").getByText("below 0.5 credits").waitFor();
   },
 
-  /** All of it with the keyboard: the focus goes on where the work is. */
+  /** All of it with the keyboard: the focus moves to the next step. */
   webhooksByKeyboard: withReceiver(async (visitor, { key }, hooks) => {
     const page = await visitor.window();
     const press = (name) => page.keyboard.press(name);
@@ -239,7 +239,7 @@ export const webhooks = {
     await press("Enter");
     await firstIs(page, "delivered");
     assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
-    // What was sent, opened with the keyboard.
+    // The sent payload, opened with the keyboard.
     await tabTo(page, "#deliveries .payload summary");
     await press("Enter");
     await page.waitForSelector("#deliveries .payload pre");

@@ -1,11 +1,11 @@
-// What the pages weigh: how many requests and bytes until each can be used, and how long that takes on a slow connection.
+// The weight of the pages: the requests and bytes until each can be used, and the time that takes on a slow connection.
 
 import assert from "node:assert/strict";
 import { checkPage } from "./browser.mjs";
 import { enter } from "./console-steps.mjs";
 import { signIn } from "./steps.mjs";
 
-/** What can be waited for when a page can be used. */
+/** The selector that appears when a page can be used. */
 const READY = { front: "#plans :is(.offer, .empty)", account: "#balance", docs: ".operation", guide: ".snippet-head button" };
 /** A slow connection: milliseconds until a response begins, and bytes per second. */
 const SLOW = { latency: 400, throughput: 50_000 };
@@ -58,7 +58,10 @@ export const weights = {
     assertLight("console", weight(), most);
   },
 
-  /** How long a signed-in user waits for the account on a slow connection. Prints it: it says as much about this machine. */
+  /**
+   * How long a signed-in user waits for the account on a slow connection. Only printed, because it depends on this
+   * machine as well.
+   */
   async slowAccount(visitor, { key }) {
     const page = await visitor.window();
     await signIn(page, key);
@@ -68,7 +71,7 @@ export const weights = {
     await page.goto(`${page.base}/metering/account`, { waitUntil: "commit" });
     await page.waitForSelector(READY.account);
     console.log(`usable after ${((Date.now() - started) / 1000).toFixed(1)} s at ${SLOW.latency} ms and ${SLOW.throughput / 1000} kB/s`);
-    // The script of the other tabs is asked for when one is opened.
+    // The script of the other tabs is requested when one is opened.
     await page.click("#tab-keys");
     await page.waitForSelector("#panel-keys table");
     console.log(`the tab of keys after ${((Date.now() - started) / 1000).toFixed(1)} s`);

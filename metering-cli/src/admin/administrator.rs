@@ -1,7 +1,7 @@
-//! Who carries out the commands: the store itself, or a server that is asked over HTTP.
+//! Where commands run: on the store itself, or on a server over HTTP.
 //!
-//! An [`AdminCall`] is the same for both. The methods here are for what is not one call: lists that come in pages, and what
-//! needs chains or the server itself.
+//! An [`AdminCall`] is the same for both. The methods here are for operations that need more than one call: paged
+//! lists, and those that need chains or the server itself.
 
 mod local;
 mod remote;
@@ -58,7 +58,7 @@ impl Administrator {
         self.call::<C>(parameters, ()).await
     }
 
-    /// Takes an action that has no more to say than the run's reason.
+    /// Takes an action whose only parameter is the run's reason.
     pub(super) async fn act<C>(&self, parameters: C::Parameters) -> Result<C::Reply, Failure>
     where
         C: AdminCall<Body = ReasonRequest, Reply: DeserializeOwned>,
@@ -66,7 +66,8 @@ impl Administrator {
         self.call::<C>(parameters, ReasonRequest::default()).await
     }
 
-    /// Makes a call for each page of a list. `page` says which one to ask for; `take` takes it, and returns its `next`.
+    /// Makes a call for each page of a list. `page` is the page to request; `take` processes it, and returns its
+    /// `next`.
     async fn pages<C>(
         &self,
         page: impl Fn(Option<Cursor>) -> C::Parameters,
@@ -104,7 +105,7 @@ impl Administrator {
         Ok(accounts)
     }
 
-    /// The account that holds the address; if none does, the newest that waits for its verification.
+    /// The account with the verified address; if there is none, the newest one that has not verified it yet.
     pub(super) async fn account_by_email(&self, email: &Email) -> Result<AccountDocument, Failure> {
         match self {
             Self::Local(local) => local.account_by_email(email).await,
@@ -124,7 +125,7 @@ impl Administrator {
         Ok(keys)
     }
 
-    /// Saves plans. A store saves all or none; a server saves them one after the other.
+    /// Saves plans. A store saves all or none; a server saves them one at a time.
     pub(super) async fn put_plans(&self, plans: Vec<Plan>) -> Result<(), Failure> {
         match self {
             Self::Local(local) if plans.len() != 1 => local.put_plans(plans).await,
@@ -137,7 +138,7 @@ impl Administrator {
         }
     }
 
-    /// Has the server read its configuration again.
+    /// Makes the server reload its configuration.
     pub(super) async fn reload(&self) -> Result<ReloadDocument, Failure> {
         match self {
             Self::Local(_) => {
@@ -160,7 +161,7 @@ impl Administrator {
         Ok(accounts)
     }
 
-    /// The store, unless a server is asked.
+    /// The store, unless a server is used.
     pub(super) fn store(&self) -> Option<&dyn FullStore> {
         match self {
             Self::Local(local) => Some(local.store()),

@@ -1,4 +1,4 @@
-//! `metering admin doctor`: looks for what is wrong, or soon will be, and says what to do.
+//! `metering admin doctor`: looks for present and coming problems, and says what to do.
 //!
 //! Nothing is changed. A check that could not be made is a finding too.
 
@@ -34,7 +34,7 @@ Examples:
   metering admin doctor --config /etc/metering/metering.toml
   metering admin doctor --data /var/lib/metering --offline --json")]
 pub(crate) struct DoctorArgs {
-    /// Ask neither the chains, nor the public URL, nor the running server.
+    /// Skip the checks of the chains, the public URL and the running server.
     #[arg(long)]
     offline: bool,
     #[command(flatten)]

@@ -57,7 +57,7 @@ impl ExportArgs {
 }
 
 impl From<csv::Error> for Failure {
-    /// Writing CSV fails only when the output fails: every row has as many cells as there are headings.
+    /// Writing CSV fails only when the output fails, because every row has one cell per heading.
     fn from(error: csv::Error) -> Self {
         Self::Output(match error.into_kind() {
             csv::ErrorKind::Io(error) => error,

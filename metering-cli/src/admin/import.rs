@@ -54,7 +54,7 @@ pub(crate) struct ImportArgs {
     /// What the file is.
     #[arg(long, value_name = "FORMAT")]
     format: FileFormat,
-    /// Write nothing; say what an import would do.
+    /// Write nothing; show what an import would do.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -77,7 +77,7 @@ impl ImportArgs {
         let total = Source::count(&self.from, self.format, now);
         let mut report = Report::new(self.dry_run);
         let store: Arc<dyn FullStore> = if self.dry_run && !session.store_exists()? {
-            // As a new one would be, which a dry run must not leave behind.
+            // As a new store would be: a dry run must not create one.
             crate::database::in_memory()?
         } else {
             session.store_or_new().await?

@@ -1,4 +1,4 @@
-//! Files with the keys that sign in the name of the service: receipts of requests, and checkpoints of the log.
+//! Files with the service's signing keys: receipts of requests, and checkpoints of the log.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! `metering admin log`: the log of every posting, in the store itself.
 //!
-//! A server with the key appends and signs; nothing here does.
+//! Only a server with the key appends and signs, not these commands.
 
 mod begin;
 mod prune;

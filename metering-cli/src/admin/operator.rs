@@ -1,4 +1,4 @@
-//! `metering admin operator`: who may administer the service over HTTP.
+//! `metering admin operator`: the operators who administer the service over HTTP.
 
 use std::io::Write;
 
@@ -58,7 +58,7 @@ struct ListArgs {
     format: Format,
 }
 
-/// Give an operator a new token under the same name: the old one is refused from now on, and sessions end.
+/// Give an operator a new token under the same name: the old token stops working immediately, and sessions end.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too. With --server, also for your own token.
@@ -75,7 +75,7 @@ struct RotateTokenArgs {
     format: Format,
 }
 
-/// Revoke an operator: the token is refused from now on, and sessions end.
+/// Revoke an operator: the token stops working immediately, and sessions end.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too.

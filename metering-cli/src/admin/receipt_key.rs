@@ -44,7 +44,7 @@ struct CreateArgs {
     file: PathBuf,
 }
 
-/// Replace the key in a file by a new one, and keep its public key, so that what it signed stays verifiable.
+/// Replace the key in a file with a new one, and keep its public key, so that earlier receipts stay verifiable.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Reload each server afterwards; if they have copies of the file, replace those first. Owner, group and mode of the file
@@ -83,7 +83,7 @@ impl CreateArgs {
 
 impl RotateArgs {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        // The file itself is replaced, not a link to it.
+        // Resolves links, so that the file itself is replaced.
         let cannot_read = |error: io::Error| Failure::Failed(format!("cannot read {}: {error}", self.file.display()));
         let file = fs::canonicalize(&self.file).map_err(cannot_read)?;
         let before = fs::metadata(&file).map_err(cannot_read)?;

@@ -38,13 +38,13 @@ Examples:
   metering admin refill set --credits 2 --every month --cap 2
   metering admin refill set --credits 0.5 --every day --cap 3 --json")]
 struct SetArgs {
-    /// The most credits that an account gets in a period.
+    /// The maximum credits that an account gets in a period.
     #[arg(long, value_name = "CREDITS")]
     credits: Credits,
     /// The period, in UTC: day, week (from Monday) or month.
     #[arg(long, value_name = "PERIOD", value_parser = period)]
     every: BudgetReset,
-    /// The balance that a refill does not exceed. What is held for requests in flight counts.
+    /// The balance up to which accounts are refilled. Credits held for requests in flight count towards it.
     #[arg(long, value_name = "CREDITS")]
     cap: Credits,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `metering admin reload`: has a server read its configuration again.
+//! `metering admin reload`: makes a server reload its configuration.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
-/// Have a running server read its configuration again, without closing a connection. Needs --server and --reason.
+/// Make a running server reload its configuration, without closing a connection. Needs --server and --reason.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The server takes a new catalogue, limits, brand, operator, terms and certificate. If anything in the new configuration is

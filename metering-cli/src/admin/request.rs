@@ -25,7 +25,7 @@ Example:
     }
 }
 
-/// The most requests that are listed.
+/// The maximum number of listed requests.
 const MOST: u32 = 1_000;
 
 /// List the requests of an account whose credits are held now, newest first.
@@ -61,7 +61,7 @@ impl ListArgs {
     }
 }
 
-/// Show a request of any account: what it holds or cost, and why.
+/// Show a request of any account: its held credits or its cost, and why.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Customers find the id in the header X-BDS-Request-Id or X-Request-Id of their response. Requests that held credits can

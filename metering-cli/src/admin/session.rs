@@ -1,4 +1,4 @@
-//! What every admin command starts with: a store or a server, and the configuration.
+//! The context of every admin command: a store or a server, and the configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,21 +36,21 @@ pub(crate) struct Session {
 pub(crate) enum Service {
     /// A store.
     Store(Location),
-    /// A server, through its admin address: a client, and one for requests that take long before they respond.
+    /// A server, through its admin address: a client, and one for requests that respond only after a long time.
     Server(Box<Client>, Box<Client>),
 }
 
-/// A server to ask instead of a store.
+/// A server to use instead of a store.
 #[derive(Debug, Args)]
 pub(crate) struct ServerArgs {
-    /// Ask a running server at its admin address instead of opening the store. Needs an operator's token, in
+    /// Use a running server, at its admin address, instead of opening the store. Needs an operator's token, in
     /// METERING_CLIENT_OPERATOR_TOKEN or --token-file, and --reason for changes.
     #[arg(long, value_name = "URL", global = true, help_heading = "Server", conflicts_with_all = ["database", "data"])]
     server: Option<ServiceUrl>,
     /// A file with the operator's token.
     #[arg(long, value_name = "FILE", global = true, help_heading = "Server", requires = "server")]
     token_file: Option<PathBuf>,
-    /// Why, for the audit log: one line of 1 to 500 characters.
+    /// The reason, for the audit log: one line of 1 to 500 characters.
     #[arg(long = "reason", id = "audit_reason", value_name = "TEXT", global = true, help_heading = "Audit")]
     reason: Option<String>,
 }
@@ -122,17 +122,17 @@ fn user_id() -> Option<String> {
 }
 
 impl Session {
-    /// Who carries out the command. A store must exist.
+    /// The store or server that runs the command. A store must exist.
     pub(crate) async fn administrator(&self) -> Result<Administrator, Failure> {
         self.administrator_of(IfMissing::Fail).await
     }
 
-    /// Who carries out the command. A store is created if it does not exist.
+    /// The store or server that runs the command. A store is created if it does not exist.
     pub(crate) async fn administrator_or_new(&self) -> Result<Administrator, Failure> {
         self.administrator_of(IfMissing::Create).await
     }
 
-    /// Who carries out the command, unless it is a store that does not exist.
+    /// The store or server that runs the command, unless it is a store that does not exist.
     pub(crate) async fn administrator_if_any(&self) -> Result<Option<Administrator>, Failure> {
         match &self.service {
             Service::Store(location) if !location.exists() => Ok(None),
@@ -167,7 +167,7 @@ impl Session {
         &self.sources
     }
 
-    /// Who acts, and why, for the audit log.
+    /// The actor and the reason, for the audit log.
     pub(crate) fn action(&self) -> &Action {
         &self.action
     }

@@ -89,7 +89,7 @@ fn write_summary(out: &mut dyn Write, agent_name: &str, summary: &UsageSummary) 
         number("CALLS") => endpoint.call_count,
         amount("CREDITS") => endpoint.credits_used,
     })?;
-    // One key says nothing that the totals do not.
+    // With a single key, the totals already show everything.
     if summary.by_key.len() < 2 {
         return Ok(());
     }

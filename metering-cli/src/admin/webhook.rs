@@ -142,7 +142,7 @@ struct DeliveriesArgs {
     /// How many deliveries to list: 1 to 1000.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = up_to(1000))]
     limit: u32,
-    /// Show the deliveries that follow; the value of `next` in the previous JSON output.
+    /// Continue after this cursor: the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]

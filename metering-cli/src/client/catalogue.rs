@@ -1,3 +1,3 @@
-//! What the service sells: its routes.
+//! The service's catalogue of routes.
 
 pub(crate) mod routes;

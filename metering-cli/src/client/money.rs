@@ -1,4 +1,4 @@
-//! Credits, as the service wrote them.
+//! Amounts of credits: the balance, its alert and how long it lasts.
 
 pub(crate) mod alert;
 pub(crate) mod amount;

@@ -1,11 +1,11 @@
-//! Paying for requests: what `metering call --pay`, `metering mcp --pay` and `metering topup --sign` have in common.
+//! Paying for requests: code shared by `metering call --pay`, `metering mcp --pay` and `metering topup --sign`.
 //!
-//! A [`transport::PayingTransport`] stands between a client and its service. When the service asks for a payment (a 402
+//! A [`transport::PayingTransport`] sits between a client and its service. When the service asks for a payment (a 402
 //! with offers of x402, version 1 or 2), it takes the first offer that the [`terms`] allow, signs an authorization of a
 //! token transfer (EIP-3009), and sends the request again with it.
 //!
-//! An authorization is in the [`journal`] and on disk before it is sent, and no other is sent for its call until its
-//! response has arrived. A call is never paid twice: not after a crash, a timeout, or a second 402.
+//! An authorization is in the [`journal`] and on disk before it is sent, and no other one is sent for its call until
+//! the response has arrived. A call is never paid twice: not after a crash, a timeout, or a second 402.
 
 pub(crate) mod amount;
 pub(crate) mod arguments;

@@ -1,5 +1,5 @@
-//! Buying credits from a wallet, and for operators, reporting what a processor took. A wallet's payment that may have been sent
-//! is only ever resent as the same bytes.
+//! Buying credits from a wallet, and for operators, reporting a processor's payments. A wallet's payment that may have
+//! been sent is only ever resent as the same bytes.
 
 pub(crate) mod auto_topup;
 pub(crate) mod payment;

@@ -1,4 +1,4 @@
-//! What every client command starts with: the profile, its service and the key.
+//! The context of every client command: the profile, its service and the key.
 
 pub(crate) mod documents;
 pub(crate) mod follow_up;
@@ -98,18 +98,18 @@ impl Session {
         Client::new(transport, ClientSource::Cli)
     }
 
-    /// What carries requests to the service.
+    /// The transport to the service.
     pub(crate) fn transport(&self) -> Arc<dyn Transport> {
         Arc::<HttpTransport>::clone(&self.transport)
     }
 
-    /// What carries requests to another service.
+    /// The transport to another service.
     pub(crate) fn transport_to(&self, url: &ServiceUrl) -> Result<Arc<dyn Transport>, Failure> {
         let transport: Arc<dyn Transport> = transport_to(url, self.is_http_allowed)?;
         Ok(transport)
     }
 
-    /// A client over this transport, which has the account's key if there is one. The transport must lead to the
+    /// A client over this transport, with the account's key if there is one. The transport must lead to the
     /// service.
     pub(crate) fn client_over(&self, transport: Arc<dyn Transport>) -> Client {
         let client = Client::new(transport, ClientSource::Cli);

@@ -12,7 +12,7 @@ use metering_sqlite::{Moved, SqliteStore};
 use super::Location;
 use crate::failure::Failure;
 
-/// The store to move. Nothing else can open it until this is dropped.
+/// The store to move. No other process can open it until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Origin {
     location: Location,
@@ -70,7 +70,7 @@ impl Origin {
         )))
     }
 
-    /// Where it was moved to, if it has the "moved" marker.
+    /// Where the store was moved to, if it has the "moved" marker.
     pub(crate) async fn moved(&self) -> Result<Option<Moved>, StoreError> {
         self.store.moved().await
     }

@@ -20,13 +20,13 @@ pub(crate) struct NewTerms {
     /// Its name: 1 to 100 characters.
     #[arg(long, value_name = "NAME")]
     name: KeyName,
-    /// How many credits may be spent with it and its child keys, with up to eight decimal places.
+    /// The credits that it and its child keys may spend, with up to eight decimal places.
     #[arg(long, value_name = "N", value_parser = credits, allow_negative_numbers = true)]
     limit: Option<Credits>,
-    /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC.
+    /// When the limit resets: daily, weekly (on Monday) or monthly, in UTC.
     #[arg(long, value_name = "PERIOD", requires = "limit")]
     limit_reset: Option<BudgetReset>,
-    /// Send the event balance.low to webhooks when fewer credits than this are left of the limit.
+    /// Send the event balance.low to webhooks when the rest of the limit falls below this many credits.
     #[arg(long, value_name = "N", requires = "limit", value_parser = threshold, allow_negative_numbers = true)]
     alert_below: Option<Credits>,
     /// When it expires, such as 2026-12-31T00:00:00Z.
@@ -55,20 +55,20 @@ pub(crate) struct NewTerms {
     max_in_flight: Option<u32>,
 }
 
-/// Terms to change. One that is not given stays as it is.
+/// Terms to change. Omitted terms do not change.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct ChangedTerms {
     /// Its name: 1 to 100 characters.
     #[arg(long, value_name = "NAME")]
     name: Option<KeyName>,
-    /// How many credits may be spent with it and its child keys; none to remove the limit.
+    /// The credits that it and its child keys may spend; none to remove the limit.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<OrNone<Limit>>,
-    /// When the limit starts again: daily, weekly (on Monday) or monthly, in UTC; none for never.
+    /// When the limit resets: daily, weekly (on Monday) or monthly, in UTC; none for never.
     #[arg(long, value_name = "PERIOD")]
     limit_reset: Option<OrNone<BudgetReset>>,
-    /// Send the event balance.low to webhooks when fewer credits than this are left of the limit; none for never.
+    /// Send the event balance.low to webhooks when the rest of the limit falls below this many credits; none for never.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     alert_below: Option<OrNone<Threshold>>,
     /// When it expires, such as 2026-12-31T00:00:00Z; none for when its parent key does.
@@ -174,7 +174,7 @@ fn names(scopes: Vec<Scope>) -> Vec<String> {
     scopes.into_iter().map(|scope| scope.as_str().to_owned()).collect()
 }
 
-/// A list; `None` if it has `any`, which stands for no restriction.
+/// A list; `None` if it contains `any`, which means no restriction.
 fn listed(entries: Vec<String>) -> Option<Vec<String>> {
     (!entries.iter().any(|entry| entry == ANY)).then_some(entries)
 }
@@ -221,7 +221,7 @@ impl ChangedTerms {
     }
 }
 
-/// The request that switches a key off, or on again.
+/// The request that disables a key, or enables it again.
 pub(crate) fn disabled(disabled: bool) -> ChangeKeyRequest {
     ChangeKeyRequest { disabled: Some(disabled), ..ChangeKeyRequest::default() }
 }

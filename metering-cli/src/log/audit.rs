@@ -18,9 +18,9 @@ use crate::log::trust::{LogKeys, Witnesses};
 use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
-/// Check that a log holds what its checkpoint says, and that it only grew since the last time.
+/// Check that a log matches its checkpoint, and that it only grew since the last run.
 ///
-/// Fetches all new entries, hashes them again, and compares every hash and tile with them. With --keep, the next run
+/// Fetches all new entries, rehashes them, and compares every hash and tile. With --keep, the next run
 /// continues there and finds a fork, a rewritten entry or a rollback (exit code 3).
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -95,7 +95,7 @@ impl Report {
     }
 }
 
-/// Two contradictory checkpoints prove to anyone what the log did, so the new one is kept too.
+/// Two contradictory checkpoints prove the log's misbehaviour to anyone, so the new one is kept too.
 fn with_evidence(failure: Failure, file: &Path, text: &str) -> Failure {
     let Failure::Discrepancies(problem) = failure else { return failure };
     match kept::write_evidence(file, text) {

@@ -1,4 +1,4 @@
-//! The audit itself: the entries of a log, hashed again, must lead from the old checkpoint to the new one.
+//! The audit itself: the rehashed entries of a log must lead from the old checkpoint to the new one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::log::remote::RemoteLog;
 /// Checks every entry and every tile that the log has since `old`; from its beginning if there is none.
 ///
 /// # Errors
-/// [`Failure::Discrepancies`] when the log changed or dropped what it had, or serves inconsistent data.
+/// [`Failure::Discrepancies`] when the log changed or dropped entries, or serves inconsistent data.
 pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Checkpoint) -> Result<(), Failure> {
     let old_size = old.map_or(0, Checkpoint::size);
     if new.size() < old_size {
@@ -35,7 +35,7 @@ pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Check
                     "entry {index} was changed: its hash is {entry}, and the log lists {listed}"
                 )));
             }
-            // What the tree already has.
+            // The hashes that the tree already has.
             if index < old_size {
                 continue;
             }
@@ -60,14 +60,14 @@ pub(crate) async fn audit(log: &RemoteLog, old: Option<&Checkpoint>, new: &Check
 async fn resume(log: &RemoteLog, old: u64, new: u64) -> Result<TreeBuilder, Failure> {
     let mut tiles = BTreeMap::new();
     for tile in resume_tiles(old) {
-        // The tile may have grown since, and the old partial one may be gone.
+        // The tile may have grown since, and the old partial one may no longer be served.
         let wider = Tile::in_tree(tile.level(), tile.index(), new).unwrap_or(tile);
         tiles.insert(tile, log.tile(wider).await?);
     }
     TreeBuilder::resume(&tiles, old).map_err(|error| Failure::Discrepancies(error.to_string()))
 }
 
-/// Checks a tile that the log serves. Those of level 0 were already compared hash by hash.
+/// Checks a tile that the log serves. Tiles of level 0 were already compared hash by hash.
 async fn check_tile(log: &RemoteLog, built: &BuiltTile) -> Result<(), Failure> {
     if built.tile.level() == 0 || log.tile(built.tile).await? == built.hashes {
         return Ok(());

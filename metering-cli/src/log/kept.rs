@@ -1,4 +1,4 @@
-//! The checkpoint that was seen last, kept in a file: the signed text, which is evidence if the log forks.
+//! The last seen checkpoint, kept in a file: the signed text, which is evidence if the log forks.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -9,7 +9,7 @@ use metering_log::checkpoint::{Checkpoint, Policy};
 use crate::failure::Failure;
 use crate::new_file::NewFile;
 
-/// This many are proof enough, and cannot fill a disk.
+/// This many prove the fork, and cannot fill a disk.
 const MOST_EVIDENCE: u32 = 20;
 
 /// The checkpoint in a file; `None` if there is no such file.

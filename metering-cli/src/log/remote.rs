@@ -60,7 +60,7 @@ impl RemoteLog {
         Ok(entries.into_iter().take(tile.width().into()).map(TreeHash::leaf).collect())
     }
 
-    /// A partial tile may be gone once the full one exists.
+    /// A partial tile may no longer be served once the full one exists.
     async fn full_or_partial(
         &self,
         tile: Tile,

@@ -1,4 +1,4 @@
-//! Which log is meant, and whose signatures count.
+//! The log to check, and the signatures that count.
 
 use clap::Args;
 use metering_log::checkpoint::Policy;
@@ -31,7 +31,7 @@ pub(crate) fn of_logs(keys: &[VerifierKey]) -> Result<Vec<VerifierKey>, Failure>
     of_kind(keys, SignatureKind::Note, "--log-key: that is the key of a witness")
 }
 
-/// The witnesses that must have seen a checkpoint.
+/// The witnesses that must have cosigned a checkpoint.
 #[derive(Debug, Args)]
 pub(crate) struct Witnesses {
     /// A verifier key of a witness that must have cosigned the checkpoint. Repeat it for several.

@@ -1,4 +1,4 @@
-//! `metering log witness`: cosigns the checkpoints that logs submit, if they continue what was cosigned before.
+//! `metering log witness`: cosigns the checkpoints that logs submit, if they extend the last one cosigned.
 
 mod followed;
 mod serving;
@@ -20,10 +20,10 @@ use crate::log::witness::serving::serve;
 
 /// Run a witness: cosign the checkpoints that logs submit, unless the log was forked or rewritten.
 ///
-/// Serves C2SP tlog-witness over HTTP until it is stopped: logs post to /add-checkpoint, and anybody reads what was cosigned
-/// last. What was cosigned is on disk before the response is sent, so the witness can be killed at any time. Prints the
-/// verifier key that others know it by. Use its key for nothing else, and run one process per key. Put a proxy with TLS
-/// in front of it.
+/// Serves C2SP tlog-witness over HTTP until it is stopped: logs post to /add-checkpoint, and anyone can read the last
+/// checkpoint cosigned. A cosigned checkpoint is on disk before the response is sent, so the witness can be killed at
+/// any time. Prints its verifier key. Use its key for nothing else, and run one process per key.
+/// Put a proxy with TLS in front of it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 To make a key: openssl genpkey -algorithm ed25519 -out witness.pem, and set its mode to 600.
@@ -45,7 +45,7 @@ pub(crate) struct WitnessArgs {
     /// The file with the private key of this witness (Ed25519, PEM or JWK). Others must not be able to read it.
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
-    /// The folder for the checkpoints that were cosigned last. Never restore an old copy of it: if it is lost, use
+    /// The folder for the last checkpoints cosigned. Never restore an old copy of it: if it is lost, use
     /// another key.
     #[arg(long, value_name = "FOLDER")]
     keep: PathBuf,

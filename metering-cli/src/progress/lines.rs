@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::progress::part::Part;
 
-/// Says how far the current part is. Clones share it; the last one that is dropped ends it.
+/// Prints the progress of the current part. Clones share it; dropping the last one ends it.
 #[derive(Debug, Clone)]
 pub(super) struct Lines {
     part: Arc<Mutex<Option<Part>>>,
-    /// Closed when nobody has it any more.
+    /// Closed when its last owner drops it.
     _running: Sender<()>,
 }
 
@@ -20,10 +20,10 @@ impl Lines {
         let part = Arc::new(Mutex::new(None));
         let (running, ended) = mpsc::channel();
         let shared = Arc::clone(&part);
-        // A thread of its own: the run may keep the others busy.
+        // A separate thread, because the run may keep the others busy.
         thread::spawn(move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                // Locked while it is said, so that nothing is said after the end.
+                // Locked while printing, so that nothing is printed after the end.
                 if let Some(part) = &*lock(&shared) {
                     say(part.line());
                 }

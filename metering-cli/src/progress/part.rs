@@ -1,4 +1,4 @@
-//! A part of a run: what is done, and how much of it. Bars and lines have the same words.
+//! A part of a run: its name and its progress. Bars and lines have the same words.
 
 use std::time::{Duration, Instant};
 
@@ -30,7 +30,7 @@ impl Part {
         Self { what: what.to_owned(), unit, total, done: 0, began: Instant::now() }
     }
 
-    /// How far it is now.
+    /// Its current progress.
     pub(super) fn line(&self) -> String {
         self.line_after(self.began.elapsed())
     }
@@ -40,7 +40,8 @@ impl Part {
     }
 }
 
-/// How much is done, how fast, and how long the rest takes. The rate is the average so far; none below one a second.
+/// How much is done, how fast, and how long the rest takes. The rate is the average so far; omitted below one per
+/// second.
 pub(super) fn figures(unit: Unit, done: u64, total: Option<u64>, elapsed: Duration) -> String {
     if unit == Unit::Steps {
         return format!("{} so far", duration(elapsed.as_secs().into()));
@@ -53,7 +54,7 @@ pub(super) fn figures(unit: Unit, done: u64, total: Option<u64>, elapsed: Durati
     let Some(total) = total.filter(|total| *total > 0) else {
         return format!("{}{rate}", quantity(done, unit));
     };
-    // More than was counted may be there by now.
+    // There may be more by now than was counted at first.
     let total = total.max(done);
     let percent = u128::from(done) * 100 / u128::from(total);
     let left = u128::from(total - done).checked_div(per_second);
@@ -82,7 +83,7 @@ fn duration(seconds: u128) -> String {
     }
 }
 
-/// A number of bytes in the largest unit that it has ten of, or else with a decimal place.
+/// A number of bytes in the largest unit that fits; with a decimal place below ten units.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let Some((name, unit)) = units.into_iter().find(|(_, unit)| bytes >= *unit) else {

@@ -1,4 +1,4 @@
-//! `--columns` and `--sort`: what the user chose to see of tables.
+//! `--columns` and `--sort`: the user's choice of columns and order.
 //!
 //! Set once per run. It applies to every table that the command prints.
 
@@ -27,7 +27,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Makes this the choice for the run.
+    /// Sets this choice for the run.
     pub(crate) fn init(self) {
         // Called once, by `main`.
         let _ = CHOICE.set(self);
@@ -38,7 +38,7 @@ impl Choice {
         CHOICE.get().cloned().unwrap_or_default()
     }
 
-    /// What is shown of a table. Chosen columns are never hidden.
+    /// The visible part of a table. Chosen columns are never hidden.
     pub(super) fn apply(
         &self,
         columns: &[Column],
@@ -64,7 +64,7 @@ impl Choice {
     }
 }
 
-/// Where the column with this heading is.
+/// The position of the column with this heading.
 fn position(columns: &[Column], heading: &str) -> Result<usize, Failure> {
     columns.iter().position(|column| plain(column.heading) == plain(heading)).ok_or_else(|| {
         let headings: Vec<&str> = columns.iter().map(|column| column.heading).collect();
@@ -72,12 +72,12 @@ fn position(columns: &[Column], heading: &str) -> Result<usize, Failure> {
     })
 }
 
-/// A heading as it is compared: in any case, and with hyphens for spaces, which a shell does not need to have quoted.
+/// A heading for comparison: case-insensitive, and with hyphens for spaces, which need no quoting in a shell.
 fn plain(heading: &str) -> String {
     heading.trim().replace(['-', '_'], " ").to_uppercase()
 }
 
-/// What a cell is sorted by: numbers by their value and before texts.
+/// The sort key of a cell: numbers by value, before texts.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Number(i128),
@@ -89,7 +89,7 @@ impl Key {
         let (integer, fraction) = cell.split_once('.').unwrap_or((cell, ""));
         let is_number = fraction.len() <= PLACES && fraction.bytes().all(|byte| byte.is_ascii_digit());
         let number = is_number.then(|| format!("{integer}{fraction:0<PLACES$}").parse().ok()).flatten();
-        // Without digits before the point it is a hyphen, for no value.
+        // Without digits before the point, it is the hyphen for a missing value.
         let number = number.filter(|_| integer.ends_with(|last: char| last.is_ascii_digit()));
         number.map_or_else(|| Self::Text(cell.to_owned()), Self::Number)
     }

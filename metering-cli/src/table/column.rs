@@ -1,8 +1,8 @@
-//! A column of a table: its heading, and what becomes of it where room is short.
+//! A column of a table: its heading, and how it is shortened or hidden on narrow terminals.
 //!
 //! Headings are in capitals, with spaces between words.
 
-/// What a column's cells become where room is short.
+/// How a column's cells are shortened on narrow terminals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Short {
     /// They stay.
@@ -23,9 +23,9 @@ pub(crate) struct Column {
     pub(crate) heading: &'static str,
     pub(crate) is_right_aligned: bool,
     pub(crate) short: Short,
-    /// Whether its words are coloured by what they mean.
+    /// Whether its words are coloured by meaning.
     pub(crate) is_state: bool,
-    /// Where columns must be hidden, the one with the largest rank goes first. One with rank 0 stays.
+    /// If columns must be hidden, the one with the largest rank goes first. Rank 0 is never hidden.
     pub(crate) rank: u8,
 }
 
@@ -44,7 +44,7 @@ impl Column {
         Self::new(heading, false, Short::Never)
     }
 
-    /// The state of something, in one of a few words.
+    /// A state, one of a few words.
     pub(crate) const fn state(heading: &'static str) -> Self {
         Self { is_state: true, ..Self::word(heading) }
     }
@@ -69,7 +69,7 @@ impl Column {
         Self::new(heading, false, Short::Id)
     }
 
-    /// A cell as it is shown: states are in words, which JSON has as the protocol names them.
+    /// A cell as shown: states are plain words here, and protocol names in JSON.
     pub(crate) fn shown(&self, cell: String) -> String {
         if self.is_state { cell.replace('_', " ") } else { cell }
     }

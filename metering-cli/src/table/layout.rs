@@ -24,10 +24,10 @@ const STAGES: [&[Short]; 5] = [
 pub(super) struct Room {
     /// The width; `None` for no limit.
     pub(super) columns: Option<usize>,
-    /// What times are relative to.
+    /// The time that others are relative to.
     pub(super) now: Timestamp,
     pub(super) ellipsis: &'static str,
-    /// Whether states have their colour.
+    /// Whether to colour states.
     pub(super) colour: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// A note that says what was hidden or shortened.
+    /// A note about hidden or shortened columns.
     pub(crate) fn note(&self) -> Option<String> {
         let left_out = match (self.hidden, self.is_shortened) {
             (0, false) => return None,
@@ -55,7 +55,7 @@ impl Layout {
     }
 }
 
-/// What is shown of a table, and how.
+/// The visible columns of a table, and their form.
 #[derive(Debug)]
 struct Plan {
     /// The positions of the columns that are shown, and their widths.
@@ -101,7 +101,7 @@ pub(super) fn lay_out(columns: &[Column], rows: &[Vec<String>], room: Room) -> L
     layout
 }
 
-/// The least that has to be left out. `full` and `short` are the widths of columns with whole and with shortened cells.
+/// The minimum that must be omitted. `full` and `short` are the widths of columns with whole and with shortened cells.
 fn fit(columns: &[Column], full: &[usize], short: &[usize], limit: usize) -> Plan {
     // Of columns with the same rank, the last one goes first.
     let mut order: Vec<usize> = (0..columns.len()).filter(|position| columns[*position].rank > 0).collect();
@@ -134,7 +134,7 @@ fn fit(columns: &[Column], full: &[usize], short: &[usize], limit: usize) -> Pla
     }
 }
 
-/// Narrows the widest columns until all fit, or have the width that `least` says for their position and width.
+/// Narrows the widest columns until all fit, or reach the width that `least` returns for their position and width.
 fn squeeze(kept: &mut [(usize, usize)], limit: usize, least: impl Fn(usize, usize) -> usize) {
     let mut rest = total(kept.iter().map(|(_, columns)| *columns)).saturating_sub(limit);
     let floors: Vec<usize> = kept.iter().map(|(position, columns)| least(*position, *columns)).collect();

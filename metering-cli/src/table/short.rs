@@ -1,4 +1,4 @@
-//! The short forms of cells. A text that is not what its column says stays as it is.
+//! The short forms of cells. Text that does not fit its column's type is unchanged.
 
 use metering_core::Timestamp;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -30,7 +30,7 @@ pub(super) fn shortened(kind: Short, text: &str, now: Timestamp, ellipsis: &str)
     short.filter(|short| width(short) < width(text)).unwrap_or_else(|| text.to_owned())
 }
 
-/// Cuts a text to a width. The last characters say that something is missing, if they fit.
+/// Cuts a text to a width. It ends with a mark for the missing text, if that fits.
 pub(super) fn cut(text: &str, columns: usize, ellipsis: &str) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -68,8 +68,8 @@ fn relative(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Cuts off further decimal places, as the account page does, so that no balance looks larger than it is. What follows
-/// the number stays: a token, for example.
+/// Cuts off further decimal places, as the account page does, so that no balance looks larger than it is. Text after
+/// the number, such as a token, is kept.
 fn four_places(text: &str) -> Option<String> {
     let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
     let (whole, fraction) = number.split_once('.')?;

@@ -39,7 +39,7 @@ pub(crate) fn write(out: &mut dyn Write, headline: &str, webhook: &WebhookDocume
     )
 }
 
-/// How its deliveries are doing, as the account page says it.
+/// The health of its deliveries, in the words of the account page.
 fn deliveries(webhook: &WebhookDocument) -> String {
     let Some(health) = &webhook.health else { return "-".to_owned() };
     let since = health.failing_since.filter(|_| webhook.state == WebhookStatus::Active);

@@ -143,7 +143,7 @@ fn height_is_one_that_enough_sources_reached() {
         assert_eq!(found.map(|heights| heights.newest), expected, "{agree} of {newest:?}");
         assert_eq!(found.map(|heights| heights.confirmed + 1), expected, "{agree} of {newest:?}");
     }
-    // Each height is judged separately: a source that is ahead with one may be behind with another.
+    // Each height is judged separately: a source may be ahead at one and behind at another.
     let of = |newest, finalized| Heights { newest, confirmed: newest - 1, finalized };
     let found = heights(2, &say([of(9, 1), of(7, 3), of(5, 2)]));
     assert_eq!(found, Some(of(7, 2)));

@@ -105,7 +105,7 @@ impl Settled {
         joined(self.error_reason.as_deref(), self.error_message.as_deref())
     }
 
-    /// Whether the payment may have been executed, or may still be, although this says that it was not.
+    /// Whether the payment may still have been executed, or may be later, although this response reports a failure.
     pub(super) fn may_be_executed(&self) -> bool {
         // Pending; requested twice; used, perhaps by an earlier request; and unknown outcomes.
         const REASONS: [&str; 5] = [

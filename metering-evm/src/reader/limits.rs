@@ -1,27 +1,27 @@
-//! Finds out what the sources take in one request, for checks by operators.
+//! Finds out the request limits of the sources, for operators' checks.
 
 use metering_core::chains::{Address, ChainError, ChainReader};
 use tokio::time::Instant;
 
 use super::EvmReader;
 
-/// How many blocks to ask for in one batch: as many as the reader usually does.
+/// How many blocks to request in one batch: as many as the reader usually requests.
 const BATCH: u64 = 20;
 
-/// What a source takes in one request.
+/// The request limits of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLimits {
     /// The source's host.
     pub host: String,
-    /// The most calls in a batch, if it refused a batch that the reader usually sends.
+    /// The maximum number of calls per batch, if it refused a batch of the reader's usual size.
     pub batch_calls: Option<usize>,
-    /// The most blocks in a search for logs, if it refused as many as are configured.
+    /// The maximum number of blocks per search for logs, if it refused the configured number.
     pub log_blocks: Option<u64>,
 }
 
 impl EvmReader {
-    /// Sends a batch and a search for logs as large as any that the reader sends, and returns what each source took.
-    /// The search is for transfers of these tokens to `recipient` in the newest blocks.
+    /// Sends a batch and a search for logs as large as any that the reader sends, and returns what each source
+    /// accepted. The search is for transfers of these tokens to `recipient` in the newest blocks.
     ///
     /// # Errors
     /// When too few sources can be read, even with single calls and single blocks.

@@ -1,4 +1,4 @@
-//! Reads tokens with signed authorizations, from what the sources agree on.
+//! Reads tokens with signed authorizations. The sources must agree on each response.
 
 use async_trait::async_trait;
 use metering_core::Timestamp;
@@ -13,8 +13,8 @@ use crate::source::Source;
 use crate::token;
 
 impl EvmReader {
-    /// The response that `agree` sources give. They say `before` until something has happened, so that this is believed
-    /// only if no better response comes within a moment.
+    /// The response that `agree` sources give. Sources return `before` until the event has happened, so `before` is
+    /// accepted only if no better response arrives within a moment.
     async fn newest<'s, T, A, F>(&'s self, before: T, query: A) -> Result<T, ChainError>
     where
         T: Clone + PartialEq + Describe,

@@ -28,7 +28,7 @@ impl Payer {
         if refusal.is_already_known() {
             return Ok(());
         }
-        // There are no error codes for these cases, and every node has its own messages. What is in the chain is
+        // There are no error codes for these cases, and every node has its own messages. The chain's state is
         // unambiguous.
         match self.read_status(payment).await {
             Ok(PaymentStatus::Pending | PaymentStatus::Mined { .. }) => Ok(()),

@@ -68,7 +68,7 @@ impl Call {
     }
 
     /// How much gas a transaction would use on the newest block. By default, some nodes execute pending transactions
-    /// first, among them one that this transaction is to replace.
+    /// first, including one that this transaction should replace.
     pub(crate) fn estimate(transaction: &Attempt<'_>) -> Self {
         Self::new("eth_estimateGas", json!([transaction.json(), "latest"]))
     }

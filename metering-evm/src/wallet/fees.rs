@@ -34,8 +34,8 @@ fn price(base_fee: Option<u128>, usual: u128, tip: Option<u128>) -> GasPrice {
     }
 }
 
-/// A price at which nodes accept a transaction instead of those with these prices: at least an eighth more than each of
-/// them, also as tip. Nodes require a tenth.
+/// A price high enough to replace transactions with these prices: at least an eighth more than each of them, for the
+/// tip as well. Nodes require a tenth.
 pub(crate) fn outbid(price: GasPrice, replaced: &[GasPrice]) -> GasPrice {
     let more = |than: u128| than.saturating_add(than.div_ceil(8).max(1));
     let most = replaced.iter().map(|old| more(old.most())).fold(price.most(), u128::max);
@@ -55,7 +55,7 @@ pub(crate) const fn gas_limit(estimate: u64) -> u64 {
 }
 
 /// The highest fee of a transfer of this many of a token's smallest units, in the smallest unit of the chain's coin:
-/// what they are worth. `coin` is what a whole coin of 18 decimals costs in the token's smallest units.
+/// the value of the tokens. `coin` is the price of a whole coin of 18 decimals, in the token's smallest units.
 pub(crate) fn worth(value: TokenUnits, coin: TokenUnits) -> TokenUnits {
     const WHOLE_COIN: u128 = 1_000_000_000_000_000_000;
     let worth = value.get().checked_mul(WHOLE_COIN).map_or(u128::MAX, |wei| wei / coin.get().max(1));

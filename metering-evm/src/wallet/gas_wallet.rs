@@ -27,8 +27,8 @@ use crate::rpc_url::RpcUrl;
 /// The default limit of a transaction's fee: 0.01 of a coin of 18 decimals.
 const FEE_LIMIT: TokenUnits = TokenUnits::new(10_000_000_000_000_000);
 
-/// The default limit of a transfer's gas: twice what one of a wallet with a key uses. A contract wallet that checks its
-/// signatures at a usual cost stays below it.
+/// The default gas limit of a transfer: twice the gas of a transfer from a wallet with a key. A contract wallet that
+/// checks its signatures at a usual cost stays below it.
 const GAS_LIMIT: u64 = 200_000;
 
 /// The gas that a `transferWithAuthorization` of USDC uses, rounded up.
@@ -66,7 +66,7 @@ pub struct GasWallet {
     chain_id: u64,
     fee_limit: TokenUnits,
     gas_limit: u64,
-    /// What a whole coin of the chain costs in the smallest units of tokens, if that is known.
+    /// The price of a whole coin of the chain in the smallest units of tokens, if known.
     coin_prices: Mutex<BTreeMap<Address, TokenUnits>>,
     /// One for each source, at least one.
     payers: Vec<Payer>,
@@ -102,8 +102,8 @@ impl GasWallet {
         self
     }
 
-    /// Sets what a whole coin of the chain (18 decimals) costs in a token, in the token's smallest units. From then on,
-    /// the fee of a transfer of this token is never more than what it transfers is worth.
+    /// Sets the price of a whole coin of the chain (18 decimals) in a token, in the token's smallest units. From then
+    /// on, the fee of a transfer of this token never exceeds the value of the transfer.
     pub fn set_coin_price(&self, token: Address, price: TokenUnits) {
         self.coin_prices.lock().unwrap_or_else(PoisonError::into_inner).insert(token, price);
     }
@@ -303,7 +303,7 @@ fn damaged() -> SubmitError {
     ChainError::Unreadable("the stored transaction is damaged".to_owned()).into()
 }
 
-/// What a payer's error means for an authorization.
+/// Translates a payer's error into the outcome of an authorization.
 fn refused(error: PayError) -> SubmitError {
     match error {
         PayError::Replaced | PayError::NonceTaken => SubmitError::PlaceTaken,

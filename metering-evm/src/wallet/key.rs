@@ -29,7 +29,7 @@ pub struct Wallet {
     address: Address,
 }
 
-/// A signature of a 32-byte digest: two numbers, and which of two possible points the first one stands for.
+/// A signature of a 32-byte digest: two numbers, and which of two possible points the first one encodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Signature {
     pub(crate) r: [u8; 32],
@@ -71,7 +71,8 @@ impl Wallet {
     /// ```
     ///
     /// # Errors
-    /// [`WalletError::WrongPassword`], or what is wrong with the file. The error repeats neither password nor file.
+    /// [`WalletError::WrongPassword`], or the problem with the file. The error contains neither the password nor the
+    /// file's contents.
     pub fn from_keystore(json: &[u8], password: &str) -> Result<Self, WalletError> {
         let (bytes, address) = keystore::decrypt(json, password)?;
         let wallet = Self::from_bytes(&bytes)?;

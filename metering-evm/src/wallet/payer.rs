@@ -70,7 +70,7 @@ pub struct Payer {
     fee_limit: TokenUnits,
 }
 
-/// The wallet's balances that matter for the order.
+/// The wallet's balances that the order needs.
 struct Balances {
     native: TokenUnits,
     /// In the token; `None` if there is no token at its address.

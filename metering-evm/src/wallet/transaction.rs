@@ -53,7 +53,7 @@ impl Transaction {
     /// The digest to sign.
     pub(crate) fn digest(&self) -> [u8; 32] {
         let bytes = match self.price {
-            // EIP-155: the chain id and two zeros in place of the signature.
+            // EIP-155: the chain id and two zeros instead of the signature.
             GasPrice::Legacy(_) => self.encode(&[&self.chain_id, &0_u8, &0_u8]),
             GasPrice::Dynamic { .. } => self.encode(&[]),
         };

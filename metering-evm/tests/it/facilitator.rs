@@ -1,4 +1,4 @@
-//! Facilitators of x402 against a scripted one: what it is asked, and what its responses mean.
+//! Facilitators of x402 against a scripted one: the requests it gets, and how its responses are read.
 
 use std::sync::{Arc, Mutex};
 
@@ -169,7 +169,7 @@ async fn facilitators_get_the_listing_of_a_payment() {
     assert_eq!(payload["resource"]["url"], "https://api.example.com/quote");
 }
 
-/// The kind of a result, and what it says.
+/// The kind of a result, and its message.
 fn outcome<T>(result: Result<T, FacilitatorError>) -> (&'static str, String) {
     match result {
         Ok(_) => ("ok", String::new()),
@@ -183,7 +183,7 @@ fn outcome<T>(result: Result<T, FacilitatorError>) -> (&'static str, String) {
 #[tokio::test]
 async fn a_verification_is_valid_refused_or_unavailable() {
     let refusal = json!({ "isValid": false, "invalidReason": "insufficient_funds", "invalidMessage": "has 3" });
-    // status, response, outcome, what it says
+    // status, response, outcome, message
     let table = [
         (200, json!({ "isValid": true }), "ok", ""),
         (200, refusal.clone(), "refused", "insufficient_funds: has 3"),
@@ -213,7 +213,7 @@ async fn a_verification_is_valid_refused_or_unavailable() {
 async fn a_settlement_that_may_have_happened_is_unfinished() {
     let failed = |reason: &str, transaction: &str| json!({ "success": false, "errorReason": reason, "transaction": transaction, "network": "eip155:84532" });
     let hash = HASH.to_string();
-    // status, response, outcome, what it says
+    // status, response, outcome, message
     let table = [
         (200, json!({ "success": true, "transaction": hash }), "ok", ""),
         (200, json!({ "success": true, "transaction": "" }), "unfinished", "without a transaction"),

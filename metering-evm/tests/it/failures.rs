@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use crate::node::{Chain, Fault, Node, Tx};
 use crate::scene::{SHORT, alone, among, config, reader, status, timed, unavailable, unreadable};
 
-/// Short where it is waited for.
+/// Short in tests that wait for it.
 fn timeout_for(fault: &Fault) -> Duration {
     if matches!(fault, Fault::Hangs | Fault::Stalls) { SHORT } else { config(&[]).request_timeout }
 }

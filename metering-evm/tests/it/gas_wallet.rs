@@ -60,7 +60,7 @@ async fn scene(chain: Chain) -> (Node, GasWallet) {
     (node, gas)
 }
 
-/// A transaction that executes the authorization, at place 7.
+/// A transaction that executes the authorization, with nonce 7.
 async fn submission(chain: Chain) -> (Node, GasWallet, Submission) {
     let (node, gas) = scene(chain).await;
     let submission = gas.sign(&signed(), None, 7, &[], now()).await.unwrap();
@@ -164,7 +164,7 @@ async fn gas_and_fees_of_a_transfer_have_limits_of_their_own() {
     assert_eq!(gas.sign(&signed(), None, 3, &[], now()).await, Err(above.clone()));
     assert!(above.refusal().is_some_and(|why| why.contains("needs 200001 gas")));
     assert!(gas.sign_nothing(3, &[], now()).await.is_ok());
-    // The limit of the transaction is not above it either, and the fee is computed from that.
+    // The transaction's gas limit does not exceed it either, and the fee is computed from that limit.
     node.state().chain = with_gas(190_000);
     node.state().chain.wallet_state.balance = json!(format!("{:#x}", 200_000_u128 * 2_003));
     assert_eq!(gas.check(&signed(), None).await, Ok(()));
@@ -172,7 +172,7 @@ async fn gas_and_fees_of_a_transfer_have_limits_of_their_own() {
     let gas = gas.with_gas_limit(49_999);
     assert!(matches!(gas.check(&signed(), None).await, Err(SubmitError::GasAboveLimit { .. })));
     let gas = gas.with_gas_limit(60_000);
-    // With a price, no fee is above what the payment is worth: 50,000 units.
+    // With a price, no fee exceeds the value of the payment: 50,000 units.
     let fee = 60_000 * 2_003;
     let price = 50_000 * 1_000_000_000_000_000_000 / fee;
     gas.set_coin_price(token(), TokenUnits::new(price));
@@ -216,7 +216,7 @@ async fn a_transaction_is_sent_as_often_as_necessary() {
     }
     let raw = format!("0x{}", hex::encode(&submission.raw));
     assert_eq!(node.state().chain.wallet_state.received, [raw.clone(), raw.clone(), raw]);
-    // Places may be sent out of order.
+    // Nonces may be sent out of order.
     let later = gas.sign_nothing(9, &[], now()).await.unwrap();
     assert_eq!(gas.send(&later).await, Ok(()));
 }
@@ -227,7 +227,7 @@ async fn a_refused_transaction_is_judged_by_the_chain() {
     let poor = (-32_000, "insufficient funds for gas * price + value");
     let units = TokenUnits::new;
     let short = SubmitError::ShortOfGas { have: units(5), need: units(FEE) };
-    // refusal, the transaction's block, the block since which its place is used, balance, outcome
+    // refusal, the transaction's block, the block since which its nonce is used, balance, outcome
     let table = [
         (low, Some(95), Some(95), "0x5", Ok(())),
         ((-32_000, "already known"), None, None, "0x5", Ok(())),

@@ -22,7 +22,7 @@ async fn a_refused_batch_is_split_and_its_payment_is_read() {
     let error =
         |message: &str| json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32_000, "message": message } });
     let too_many = "Batch of more than 3 requests are not allowed";
-    // the most calls in a batch, what more get, the largest request that is taken
+    // maximum calls per batch, the error for more, the largest accepted request
     let table = [
         (3, Fault::StatusWith(500, error(too_many)), 2),
         (2, Fault::StatusWith(200, error(too_many)), 2),
@@ -41,12 +41,12 @@ async fn a_refused_batch_is_split_and_its_payment_is_read() {
         for _ in 0..2 {
             assert!(matches!(status(&reader).await, Ok(TransactionStatus::Mined(_))), "{most} {fault:?}");
         }
-        // What it takes is remembered: the second time, nothing is refused.
+        // The limit is remembered: the second time, nothing is refused.
         let before = node.requests();
         assert!(matches!(status(&reader).await, Ok(TransactionStatus::Mined(_))));
         let sizes: Vec<_> = node.state().requests[before..].iter().map(Vec::len).collect();
         assert_eq!(sizes.iter().max(), Some(&taken), "{most} {fault:?}: {sizes:?}");
-        // Parts of several calls each ask for the chain's id, single calls once for each lookup.
+        // Batches of several calls each request the chain's id; single calls do so once per lookup.
         let requests = &node.state().requests[before..];
         let ids = requests.iter().flatten().filter(|method| *method == "eth_chainId").count();
         assert_eq!(ids, if taken == 1 { 2 } else { requests.len() }, "{most} {fault:?}");

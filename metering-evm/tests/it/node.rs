@@ -30,7 +30,7 @@ pub(crate) struct State {
     pub(crate) chain: Chain,
     /// Faults for the next requests, one each.
     pub(crate) faults: Vec<Fault>,
-    /// The most calls that it takes in a batch, and the fault for more. Single calls are no batch.
+    /// The maximum number of calls per batch, and the fault for larger ones. A single call is not a batch.
     pub(crate) batch_max: Option<(usize, Fault)>,
     /// The fault for all requests after those.
     pub(crate) always: Option<Fault>,

@@ -38,7 +38,7 @@ fn tokens() -> PaymentOrder {
     PaymentOrder { token: Some(token()), amount: TokenUnits::new(5_003_817), ..native() }
 }
 
-/// A chain with a token of which every address has 10.
+/// A chain with a token; every address has 10 of it.
 fn chain() -> Chain {
     let mut chain = Chain::default().with_contract(token(), BALANCE_OF, Ok(json!(word("989680")))).with_contract(
         token(),

@@ -1,4 +1,4 @@
-//! Tokens with signed authorizations (EIP-3009): what they are called, and which authorizations they have executed.
+//! Tokens with signed authorizations (EIP-3009): their names, and which authorizations they have executed.
 
 use metering_core::Timestamp;
 use metering_core::chains::{Address, ChainError, TokenDomain, TokenUnits, TxHash};
@@ -187,8 +187,8 @@ async fn a_source_that_lags_behind_does_not_hide_an_execution() {
 
 #[tokio::test]
 async fn an_execution_is_found_in_the_blocks_since_a_time() {
-    // The block, a time of which it is searched, and what is found. A clock may be wrong by ten blocks; block 84 is the
-    // newest that is older than block 85 among those that are looked at.
+    // The block, the time that the search starts from, and what it finds. A clock may be wrong by ten blocks; block 84
+    // is the newest that is older than block 85 among those that are checked.
     let table = [
         (Some(100), time_of(95), true),
         (Some(84), time_of(95), true),

@@ -56,7 +56,7 @@ async fn native_payment_is_returned_with_its_value() {
     assert_eq!(evidence(&reader).await.native.unwrap().to, None, "the transaction creates a contract");
 }
 
-/// Makes a transaction look like one with a list of calls: without a target, value or input of its own.
+/// Makes a transaction look like one with a list of calls: without its own target, value or input.
 fn as_list_of_calls(transaction: &mut Value) {
     let fields = transaction.as_object_mut().unwrap();
     for field in ["to", "value", "input"] {

@@ -1,4 +1,5 @@
-//! The money of a key: entries and daily totals in atoms, and what makes them equal to the balance of the source.
+//! The money of a key: entries and daily totals in atoms, and the adjustments that make them equal to the source's
+//! balance.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ const MAX_DESCRIPTION: usize = 300;
 /// The longest route, in characters.
 const MAX_ROUTE: usize = 200;
 
-/// Which amounts of usage are charges.
+/// The sign of usage that is a charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UsageSign {
     /// Negative ones, as changes of the balance.
@@ -112,7 +113,7 @@ impl Books {
         self.last_at = self.last_at.max(at);
     }
 
-    /// Adds what makes entries and usage equal to the balance. `None` when an amount is out of range.
+    /// Adds the adjustments that make entries and usage equal to the balance. `None` when an amount is out of range.
     pub(super) fn balanced(
         mut self,
         purchased: &Cell,
@@ -154,15 +155,15 @@ impl Books {
         Some(Balanced { balance, rounding, entries: self.entries, usage })
     }
 
-    /// Atoms that rounding and the drift of sums of doubles can explain.
+    /// The difference in atoms that rounding and floating-point drift can explain.
     fn tolerance(&self, purchased: &Cell, used: &Cell) -> i128 {
         let totals = [purchased, used].into_iter().filter_map(|cell| cell.real().ok()).map(|real| real.step);
         let step = totals.fold(self.balance.step.max(1), i64::max);
         i128::from(self.rows + 2) * i128::from(step)
     }
 
-    /// Usage that only the total shows, as far as the balance confirms it. Never less than zero: a total below the
-    /// usage is no refund.
+    /// Usage that is only in the total, as far as the balance confirms it. Never less than zero: a total below the
+    /// usage is not a refund.
     fn opening(
         &self,
         used: &Cell,

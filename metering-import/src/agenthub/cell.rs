@@ -1,4 +1,4 @@
-//! A value as SQLite stores it: a column has no type there, so a number may be text.
+//! A value as SQLite stores it: columns have no fixed type, so a number may be text.
 
 use metering_core::money::Credits;
 

@@ -1,6 +1,6 @@
-//! Reads the database of a service with the same wire protocol, whose accounts move in (`metering admin import`).
+//! Reads the database of a service with the same wire protocol, to import its accounts (`metering admin import`).
 //!
-//! The file is opened for reading only. Rows are read one at a time, in one snapshot.
+//! The file is opened read-only. Rows are read one at a time, in one snapshot.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -40,7 +40,7 @@ const QUOTE_COLUMNS: [&str; 12] = [
     "expires_at",
     "consumed_at",
 ];
-/// The longest text that is read. Longer text is no name, route or hash.
+/// The longest text that is read. Longer text cannot be a name, route or hash.
 const MAX_TEXT: &str = "4096";
 
 /// An `agenthub` database.
@@ -65,7 +65,7 @@ pub struct AgentHubFile {
     keys: String,
     transactions: String,
     quotes: Option<String>,
-    /// Whether changes may be missing that are in a write-ahead log elsewhere.
+    /// Whether changes may be missing because they are in a write-ahead log elsewhere.
     lacks_wal: bool,
 }
 
@@ -73,9 +73,9 @@ impl AgentHubFile {
     /// Opens a database for reading.
     ///
     /// # Errors
-    /// When it cannot be read, or has not the tables and columns of such a service.
+    /// When it cannot be read, or lacks the tables and columns of such a service.
     pub fn open(path: &Path) -> Result<Self> {
-        // Before it is opened, which may make an empty one.
+        // Check this before opening the database, which may create an empty log.
         let lacks_wal = lacks_wal(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(read_error)?;
@@ -96,8 +96,8 @@ impl AgentHubFile {
         Ok(Self { connection, keys, transactions, quotes, lacks_wal })
     }
 
-    /// Whether the database is in WAL mode and came without its `-wal` file. The service that closed it removed that
-    /// file; if it did not close it, the newest changes are only there.
+    /// Whether the database is in WAL mode and came without its `-wal` file. A clean close removes that file; without
+    /// one, only that file has the newest changes.
     #[must_use]
     pub const fn lacks_wal(&self) -> bool {
         self.lacks_wal
@@ -135,7 +135,7 @@ impl AgentHubFile {
         Ok(())
     }
 
-    /// Which usage is a charge: positive amounts, if no usage is negative and some is positive.
+    /// Which usage is a charge: positive amounts, if no usage is negative and at least one is positive.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -1,4 +1,4 @@
-//! Who a key belongs to, and its limits: what is not allowed here is replaced, and listed.
+//! The owner and limits of a key. Values that are not allowed here are replaced and reported.
 
 use metering_core::access::{AccountId, AgentName, Email, RateLimits};
 use metering_core::clock::Timestamp;
@@ -68,7 +68,7 @@ pub(super) fn name(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportFi
     name
 }
 
-/// A name with what is not allowed in it replaced; `None` for an empty one.
+/// A name with forbidden characters replaced; `None` for an empty one.
 pub(super) fn name_of(wanted: &str) -> Option<AgentName> {
     let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     wanted.trim().chars().map(allowed).take(64).collect::<String>().parse().ok()
@@ -89,7 +89,7 @@ pub(super) fn email(key: &AgentHubKey, subject: &str, oddities: &mut Vec<ImportF
         .ok()
 }
 
-/// Whether it is what the service writes for accounts without an address: no mail server can have these names (RFC
+/// Whether it is the service's placeholder for accounts without an address: no mail server can have these names (RFC
 /// 6762; ICANN reserves `internal`).
 fn is_placeholder(email: &str) -> bool {
     let domain = email.rsplit('@').next().unwrap_or_default().to_ascii_lowercase();

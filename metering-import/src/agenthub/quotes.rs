@@ -55,7 +55,7 @@ pub struct AgentHubQuote {
 /// The quote to open for a row; `None` for one that expired more than a day ago: its payment is no longer expected.
 ///
 /// # Errors
-/// When the row names no payment that could be checked.
+/// When the row does not identify a payment that can be checked.
 pub fn plan_quote(row: &AgentHubQuote, now: Timestamp) -> Result<Option<Quote>, ImportFinding> {
     let refused = |column: &str| {
         let detail = format!("{column} cannot be read; it was not imported, and its payment needs an operator");

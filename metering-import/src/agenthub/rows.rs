@@ -43,7 +43,7 @@ pub struct AgentHubKey {
 }
 
 impl AgentHubKey {
-    /// Whether its session is the one that all accounts share that were opened by a payment.
+    /// Whether its session is the one shared by all accounts that were opened by a payment.
     pub(super) fn shares_session(&self) -> bool {
         self.session_id.as_deref() == Some(SHARED_SESSION)
     }

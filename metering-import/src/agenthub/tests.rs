@@ -88,7 +88,7 @@ fn balance_is_that_of_the_source_whatever_its_transactions_say() {
 
 #[test]
 fn rounding_is_an_entry_of_its_own() {
-    // Half an atom each: both go down to the even atom, and the balance has the whole one.
+    // Half an atom each: both round down to the even atom, and the balance has a whole one.
     let half = 1.0 / 4096.0;
     let planned = planned(key(2.0 * half, 2.0 * half, 0.0), &[row("purchase_a", half), row("purchase_b", half)]);
     assert_eq!(planned.rounding.atoms(), 1);

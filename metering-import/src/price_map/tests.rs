@@ -1,4 +1,4 @@
-//! What becomes of a price map.
+//! The result for a price map.
 
 use super::*;
 

@@ -24,7 +24,7 @@ impl Checkpoint {
     /// The head of this log's tree. The origin should be the log's URL without scheme and trailing slashes.
     ///
     /// # Errors
-    /// When the origin is empty or has control characters.
+    /// When the origin is empty or contains control characters.
     pub fn new(origin: impl Into<String>, size: u64, root: TreeHash) -> Result<Self, MalformedCheckpoint> {
         let origin = origin.into();
         if origin.is_empty() || origin.contains(|c: char| c < ' ') {
@@ -51,7 +51,7 @@ impl Checkpoint {
         self.root
     }
 
-    /// Further lines of a log. They have no meaning that others check, so avoid them.
+    /// Further lines of a log. No verifier checks what they mean, so avoid them.
     #[must_use]
     pub fn extensions(&self) -> &[String] {
         &self.extensions

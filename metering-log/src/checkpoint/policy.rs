@@ -1,10 +1,10 @@
-//! Whom a reader trusts: the log's keys, and how many of which witnesses must have seen a checkpoint.
+//! A reader's trust policy: the log's keys, the witnesses, and how many of them must have cosigned a checkpoint.
 
 use crate::checkpoint::head::Checkpoint;
 use crate::checkpoint::signed::{CheckpointError, SignedCheckpoint};
 use crate::note::{NoteError, SignatureKind, VerifierKey};
 
-/// What a checkpoint must have for a reader to rely on it.
+/// The signatures that a checkpoint needs before a reader trusts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     origin: String,
@@ -25,10 +25,10 @@ pub struct Trusted {
 /// Why a checkpoint is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// It is no signed checkpoint.
+    /// It is not a signed checkpoint.
     #[error(transparent)]
     Malformed(#[from] CheckpointError),
-    /// It is of another log.
+    /// It belongs to another log.
     #[error("the checkpoint is of the log {found:?}; expected {expected:?}")]
     Origin {
         /// The log that it names.
@@ -53,14 +53,14 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// Trusts a log by its keys, without witnesses. Keys of other kinds than [`SignatureKind::Note`] do not count.
+    /// Trusts a log by its keys, without witnesses. Only keys of kind [`SignatureKind::Note`] count.
     #[must_use]
     pub fn new(origin: impl Into<String>, log_keys: Vec<VerifierKey>) -> Self {
         let log_keys = of_kind(log_keys, SignatureKind::Note);
         Self { origin: origin.into(), log_keys, witnesses: Vec::new(), quorum: 0 }
     }
 
-    /// Asks for cosignatures of at least `quorum` different ones of these witnesses.
+    /// Requires cosignatures from at least `quorum` of these witnesses.
     #[must_use]
     pub fn with_witnesses(self, witnesses: Vec<VerifierKey>, quorum: usize) -> Self {
         Self { witnesses: of_kind(witnesses, SignatureKind::Cosignature), quorum, ..self }
@@ -75,7 +75,7 @@ impl Policy {
     /// Reads a checkpoint, and checks its signatures.
     ///
     /// # Errors
-    /// When it is not one to rely on.
+    /// When the policy does not accept it.
     pub fn open(&self, text: &str) -> Result<Trusted, PolicyError> {
         self.check(&text.parse::<SignedCheckpoint>().map_err(PolicyError::Malformed)?)
     }
@@ -83,7 +83,7 @@ impl Policy {
     /// Checks the signatures of a checkpoint.
     ///
     /// # Errors
-    /// When it is not one to rely on.
+    /// When the policy does not accept it.
     pub fn check(&self, signed: &SignedCheckpoint) -> Result<Trusted, PolicyError> {
         let checkpoint = signed.checkpoint();
         if checkpoint.origin() != self.origin {
@@ -203,8 +203,8 @@ mod tests {
         assert!(matches!(policy.check(&checkpoint), Err(PolicyError::Cosignature(_))));
     }
 
-    /// The checkpoint and the cosignature of `tlog-cosignature` have keys that nobody published, so that they are only
-    /// read and written.
+    /// The keys of the example in `tlog-cosignature` were never published, so its checkpoint and cosignature are only
+    /// read and written here.
     #[test]
     fn the_example_of_the_text_round_trips() {
         let example = "example.com/behind-the-sofa\n20852163\nCsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n\n\

@@ -13,7 +13,7 @@ use crate::tree::{ProofError, TreeHash, verify_inclusion};
 
 const FIRST_LINE: &str = "c2sp.org/tlog-proof@v1";
 
-/// That an entry is in a log. Files of it end in `.tlog-proof`.
+/// Proof that an entry is in a log. Files of it end in `.tlog-proof`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogProof {
     /// What the application adds, for example to find the entry. Nothing vouches for it.
@@ -29,13 +29,13 @@ pub struct LogProof {
 /// Why a proof is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogProofError {
-    /// The text has another form.
+    /// The text is malformed.
     #[error("not a tlog-proof file: expected the line {FIRST_LINE}, an index, hashes and a checkpoint")]
     Malformed,
     /// The checkpoint cannot be read.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// The checkpoint is not one to rely on.
+    /// The policy does not accept the checkpoint.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// The entry is not in the log at this index.
@@ -47,7 +47,7 @@ impl LogProof {
     /// Checks that the log of the policy has the entry with this hash at [`LogProof::index`].
     ///
     /// # Errors
-    /// When the checkpoint is not one to rely on, or the entry is not in its tree.
+    /// When the policy does not accept the checkpoint, or the entry is not in its tree.
     pub fn verify(&self, leaf: TreeHash, policy: &Policy) -> Result<Trusted, LogProofError> {
         let trusted = policy.check(&self.checkpoint)?;
         verify_inclusion(leaf, self.index, trusted.checkpoint.size(), &self.proof, trusted.checkpoint.root())?;

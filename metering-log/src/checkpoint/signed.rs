@@ -19,7 +19,7 @@ pub enum CheckpointError {
     /// It is no note.
     #[error(transparent)]
     Note(#[from] NoteError),
-    /// The note is no checkpoint.
+    /// The note is not a checkpoint.
     #[error(transparent)]
     Checkpoint(#[from] MalformedCheckpoint),
 }

@@ -31,10 +31,10 @@ pub(crate) struct Jwks {
     pub(crate) keys: Vec<Jwk>,
 }
 
-/// Why a JWK is not usable.
+/// Why a JWK cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JwkError {
-    /// The text is not such JSON. What it says is not shown, as it may hold a private key.
+    /// The text is not JSON of this form. The error does not show the text, since it may contain a private key.
     #[error("not a JSON Web Key or key set (line {line})")]
     Json {
         /// Where reading failed.
@@ -81,10 +81,10 @@ impl JwkSet {
         Self { keys: keys.into_iter().map(|key| (key.thumbprint(), key)).collect() }
     }
 
-    /// Reads a set. Keys other than Ed25519's are ignored, as RFC 7517 (section 5) asks.
+    /// Reads a set. Keys other than Ed25519's are ignored, as RFC 7517 (section 5) requires.
     ///
     /// # Errors
-    /// When the text is no set, or an Ed25519 key in it is damaged.
+    /// When the text is not a set, or an Ed25519 key in it is damaged.
     pub fn parse(text: &str) -> Result<Self, JwkError> {
         let set: Jwks = serde_json::from_str(text).map_err(|error| JwkError::Json { line: error.line() })?;
         let keys = set.keys.into_iter().filter(Jwk::is_ed25519).map(|jwk| {

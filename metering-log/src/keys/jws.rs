@@ -15,7 +15,7 @@ pub struct JwsHeader {
     /// Which key signed: a thumbprint, or another name such as a DID URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kid: Option<String>,
-    /// What kind of statement it is, so that none passes for another.
+    /// The kind of statement, so that one kind cannot pass for another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typ: Option<String>,
 }
@@ -26,7 +26,7 @@ struct Protected {
     alg: String,
     #[serde(flatten)]
     header: JwsHeader,
-    /// Extensions that a verifier must understand (RFC 7515, section 4.1.11): there are none here.
+    /// Extensions that a verifier must understand (RFC 7515, section 4.1.11): none are supported.
     #[serde(default, skip_serializing)]
     crit: Option<serde_json::Value>,
 }
@@ -34,7 +34,7 @@ struct Protected {
 /// Why a JWS is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JwsError {
-    /// The text has not three parts in base64url, or its header is no JSON object with `alg`.
+    /// The text does not have three parts in base64url, or its header is not a JSON object with `alg`.
     #[error("not a JWS in the compact form")]
     Malformed,
     /// It was signed with another algorithm, or with none.
@@ -46,7 +46,7 @@ pub enum JwsError {
     /// The key set has no key of this name.
     #[error("no key {0:?} in the key set")]
     UnknownKey(String),
-    /// The signature is not one of the key over this header and payload.
+    /// The key did not make this signature over this header and payload.
     #[error("the signature of the JWS is not valid")]
     BadSignature,
 }
@@ -77,7 +77,7 @@ pub fn sign_jws(header: &JwsHeader, payload: &[u8], key: &PrivateKey) -> String 
     text
 }
 
-/// A JWS whose signature was not checked yet.
+/// A JWS whose signature has not been checked yet.
 #[derive(Clone, Debug)]
 pub struct Jws<'a> {
     header: JwsHeader,
@@ -90,7 +90,7 @@ impl<'a> Jws<'a> {
     /// Reads the compact form.
     ///
     /// # Errors
-    /// When it is not one, or not one that [`Jws::verify`] could check.
+    /// When the text is not a JWS, or not a kind that [`Jws::verify`] can check.
     pub fn parse(text: &'a str) -> Result<Self, JwsError> {
         let (signed, signature) = text.rsplit_once('.').ok_or(JwsError::Malformed)?;
         let (header, payload) = signed.split_once('.').ok_or(JwsError::Malformed)?;
@@ -106,7 +106,7 @@ impl<'a> Jws<'a> {
         Ok(Self { header: header.header, signed, payload: decode(payload)?, signature: decode(signature)? })
     }
 
-    /// Its header, not verified: to find the key.
+    /// Its header, not verified yet: use it only to find the key.
     #[must_use]
     pub fn header(&self) -> &JwsHeader {
         &self.header
@@ -115,7 +115,7 @@ impl<'a> Jws<'a> {
     /// The payload, if this key signed it.
     ///
     /// # Errors
-    /// When it did not.
+    /// When this key did not sign it.
     pub fn verify(&self, key: PublicKey) -> Result<&[u8], JwsError> {
         key.verify(self.signed.as_bytes(), &self.signature).map_err(|_| JwsError::BadSignature)?;
         Ok(&self.payload)
@@ -124,7 +124,7 @@ impl<'a> Jws<'a> {
     /// The payload, if the key of the set that its header names signed it.
     ///
     /// # Errors
-    /// When the header names none of the set, or it did not.
+    /// When the header names no key of the set, or that key did not sign it.
     pub fn verify_with(&self, keys: &JwkSet) -> Result<&[u8], JwsError> {
         let name = self.header.kid.as_deref().unwrap_or_default();
         self.verify(keys.find(name).ok_or_else(|| JwsError::UnknownKey(name.to_owned()))?)

@@ -67,7 +67,7 @@ impl fmt::Debug for PrivateKey {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PublicKey(VerifyingKey);
 
-/// The signature is not one of this key over this message.
+/// This key did not make the signature over this message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the signature is not one of this key")]
 pub struct BadSignature;
@@ -76,7 +76,7 @@ impl PublicKey {
     /// The key with these bytes.
     ///
     /// # Errors
-    /// When there is none, or everybody could sign for it.
+    /// When there is no such key, or anyone could sign for it.
     pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, MalformedKey> {
         VerifyingKey::from_bytes(bytes).ok().filter(|key| !key.is_weak()).map(Self).ok_or(MalformedKey)
     }
@@ -106,7 +106,7 @@ impl PublicKey {
     /// Checks a signature, as strictly as RFC 8032 allows: no two signatures of one message are accepted as the same.
     ///
     /// # Errors
-    /// When it is not one of this key over this message.
+    /// When this key did not make it over this message.
     pub fn verify(self, message: &[u8], signature: &[u8]) -> Result<(), BadSignature> {
         let signature = Signature::from_slice(signature).map_err(|_| BadSignature)?;
         self.0.verify_strict(message, &signature).map_err(|_| BadSignature)

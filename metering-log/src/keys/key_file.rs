@@ -3,10 +3,10 @@
 use crate::keys::jwk::{Jwk, JwkError, JwkSet, Jwks};
 use crate::keys::key::{PrivateKey, PublicKey};
 
-/// The keys of an operator: one signs, and all are published, so that what earlier ones signed stays verifiable.
+/// The keys of an operator: one signs, and all are published, so that earlier signatures stay verifiable.
 ///
 /// A file has keys in PEM (`PRIVATE KEY`, PKCS #8; `PUBLIC KEY`), one after another, or is a JWK or JWK set. To rotate, add
-/// a new private key after the others. Of a key that no longer signs, the public part is enough.
+/// a new private key after the others. For a key that no longer signs, the public part is enough.
 ///
 /// ```
 /// use metering_log::keys::{KeyRing, PrivateKey};
@@ -24,22 +24,22 @@ pub struct KeyRing {
     published: Vec<PublicKey>,
 }
 
-/// Why a file's keys are not usable. No error shows what the file says.
+/// Why a file's keys cannot be used. No error shows the file's contents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileError {
-    /// There is no private key that could sign.
+    /// There is no private key to sign with.
     #[error("no private key: expected an Ed25519 key in PEM (PRIVATE KEY) or as JWK")]
     NoPrivateKey,
-    /// A block in PEM is not a key that can be read.
+    /// A PEM block is not a readable key.
     #[error("the key at line {line} is not an Ed25519 key in PEM: expected PRIVATE KEY (PKCS #8) or PUBLIC KEY")]
     Pem {
         /// Where the block begins, in its file.
         line: usize,
     },
-    /// A JWK is not usable.
+    /// A JWK cannot be used.
     #[error(transparent)]
     Jwk(#[from] JwkError),
-    /// A JWK is a key of another kind.
+    /// A JWK is not an Ed25519 key.
     #[error("a JSON Web Key is not an Ed25519 key: expected kty OKP and crv Ed25519")]
     OtherKey,
 }
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(ring.signing().public(), key(3).public());
             assert_eq!(names(&ring), expected);
         }
-        // A public key in the last place is published, and does not sign.
+        // A public key at the end is published but does not sign.
         let retired = format!("{}{}{}", pem(1), pem(2), key(3).public().to_pem().unwrap());
         let ring = KeyRing::parse([retired.as_str()]).unwrap();
         assert_eq!(ring.signing().public(), key(2).public());

@@ -1,11 +1,12 @@
-//! What cosigns checkpoints: a witness' key with its name (`tlog-cosignature`).
+//! Cosigns checkpoints: a witness's key with its name (`tlog-cosignature`).
 
 use crate::keys::PrivateKey;
 use crate::note::key_name::KeyName;
 use crate::note::signature::NoteSignature;
 use crate::note::verifier::{SignatureKind, VerifierKey, cosigned};
 
-/// A private key with its name, for cosignatures. Use the key for nothing else: what it signs does not say its name.
+/// A private key with its name, for cosignatures. Use the key for nothing else: the signed message does not contain its
+/// name.
 #[derive(Clone, Debug)]
 pub struct Cosigner {
     verifier: VerifierKey,
@@ -19,7 +20,7 @@ impl Cosigner {
         Self { verifier: VerifierKey::new(name, SignatureKind::Cosignature, key.public()), key }
     }
 
-    /// What verifies its cosignatures, to publish.
+    /// The verifier key of its cosignatures, to publish.
     #[must_use]
     pub fn verifier(&self) -> &VerifierKey {
         &self.verifier

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that signature lines can hold: not empty, without spaces and `+`. It should be a URL without its scheme, such as
-/// `example.com/log`, so that nobody else has it.
+/// A valid name for signature lines: not empty, without spaces and `+`. It should be a URL without its scheme, such as
+/// `example.com/log`, so that it is unique.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyName(String);
 
@@ -17,7 +17,7 @@ impl KeyName {
     /// Checks a name.
     ///
     /// # Errors
-    /// When signature lines cannot hold it.
+    /// When it is not valid in a signature line.
     pub fn new(name: impl Into<String>) -> Result<Self, MalformedKeyName> {
         let name = name.into();
         let unfit = |c: char| c.is_whitespace() || c < ' ' || c == '+';

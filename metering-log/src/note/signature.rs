@@ -32,13 +32,13 @@ impl NoteSignature {
         &self.name
     }
 
-    /// The ID of the key. Name and ID together say which key it is.
+    /// The ID of the key. Name and ID together identify the key.
     #[must_use]
     pub fn key_id(&self) -> u32 {
         self.key_id
     }
 
-    /// The bytes after the key ID; what they are depends on the kind of key.
+    /// The bytes after the key ID; their format depends on the kind of key.
     #[must_use]
     pub fn signature(&self) -> &[u8] {
         &self.signature

@@ -1,11 +1,11 @@
-//! A note: reading, writing, and which of its signatures can be trusted.
+//! Reads and writes notes, and checks which signatures can be trusted.
 
 use std::fmt;
 
 use crate::note::signature::NoteSignature;
 use crate::note::verifier::VerifierKey;
 
-/// The most signatures that a note may have. The text asks for at least 16.
+/// The maximum number of signatures of a note. The specification requires at least 16.
 pub const MAX_SIGNATURES: usize = 100;
 
 /// A text with signatures. The text must not be used before [`SignedNote::verify`].
@@ -15,7 +15,7 @@ pub struct SignedNote {
     signatures: Vec<NoteSignature>,
 }
 
-/// A signature that was checked.
+/// A verified signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifiedSignature<'a> {
     /// The key that signed.
@@ -26,19 +26,19 @@ pub struct VerifiedSignature<'a> {
     pub seconds: Option<u64>,
 }
 
-/// Why a note is not usable.
+/// Why a note cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoteError {
-    /// It has another form.
+    /// The text is malformed.
     #[error("not a signed note: expected text, an empty line and signature lines")]
     Malformed,
     /// It has more than [`MAX_SIGNATURES`].
     #[error("the note has more than {MAX_SIGNATURES} signatures")]
     TooManySignatures,
-    /// A line says that it is the signature of a known key, and is not.
+    /// A line claims to be the signature of a known key, but is not valid.
     #[error("the signature of {0} is not valid: the note was changed, or the key's owner made a mistake")]
     BadSignature(String),
-    /// No signature is of a known key.
+    /// No signature was made with a known key.
     #[error("the note is not signed by any of the known keys")]
     Unsigned,
 }
@@ -47,7 +47,7 @@ impl SignedNote {
     /// A note without signatures yet.
     ///
     /// # Errors
-    /// When the text does not end with a newline, or has control characters.
+    /// When the text does not end with a newline, or contains control characters.
     pub fn new(text: impl Into<String>) -> Result<Self, NoteError> {
         let text = text.into();
         let clean = text.ends_with('\n') && !text.contains(is_forbidden);
@@ -57,7 +57,7 @@ impl SignedNote {
     /// Reads a note with at least one signature.
     ///
     /// # Errors
-    /// When it has another form.
+    /// When it is malformed.
     pub fn parse(note: &str) -> Result<Self, NoteError> {
         // The last empty line separates text and signatures; the newline before it belongs to the text.
         let middle = note.rfind("\n\n").ok_or(NoteError::Malformed)?;
@@ -84,7 +84,7 @@ impl SignedNote {
         &self.signatures
     }
 
-    /// Adds a signature. One of the same key goes.
+    /// Adds a signature. Replaces any signature of the same key.
     pub fn add(&mut self, signature: NoteSignature) {
         self.signatures.retain(|old| (old.name(), old.key_id()) != (signature.name(), signature.key_id()));
         self.signatures.push(signature);
@@ -175,12 +175,12 @@ mod tests {
         note.add(known.sign("text\n"));
         let keys = [known.verifier().clone()];
         assert_eq!(note.verify(&keys).unwrap().len(), 1);
-        // Twice the same key counts once.
+        // Two signatures of one key count once.
         let twice = format!("{note}{}\n", known.sign("text\n"));
         let twice = SignedNote::parse(&twice).unwrap();
         assert_eq!(twice.signatures().len(), 3);
         assert_eq!(twice.verify(&keys).unwrap().len(), 1);
-        // A wrong signature of a known key spoils the note, even next to a valid one.
+        // An invalid signature of a known key invalidates the note, even next to a valid one.
         let wrong = format!("{note}{}\n", known.sign("another text\n"));
         let wrong = SignedNote::parse(&wrong).unwrap();
         assert_eq!(wrong.verify(&keys), Err(NoteError::BadSignature("known".to_owned())));

@@ -1,4 +1,4 @@
-//! What signs the text of a note: a log's key with its name.
+//! Signs the text of a note: a log's key with its name.
 
 use crate::keys::PrivateKey;
 use crate::note::key_name::KeyName;
@@ -7,7 +7,7 @@ use crate::note::verifier::{SignatureKind, VerifierKey};
 
 /// A private key with its name, for notes and the checkpoints of a log.
 ///
-/// A log must never sign two checkpoints of which one is not the beginning of the other; keeping that is the caller's.
+/// A log must never sign two checkpoints unless one is a prefix of the other. The caller must ensure this.
 #[derive(Clone, Debug)]
 pub struct NoteSigner {
     verifier: VerifierKey,
@@ -21,7 +21,7 @@ impl NoteSigner {
         Self { verifier: VerifierKey::new(name, SignatureKind::Note, key.public()), key }
     }
 
-    /// What verifies its signatures, to publish.
+    /// The verifier key of its signatures, to publish.
     #[must_use]
     pub fn verifier(&self) -> &VerifierKey {
         &self.verifier

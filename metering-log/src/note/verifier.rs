@@ -1,4 +1,4 @@
-//! Verifier keys: a public key with the name and the kind of signature that it is for.
+//! Verifier keys: a public key with its name and its kind of signature.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,13 +51,13 @@ pub struct VerifierKey {
     id: u32,
 }
 
-/// The text is not a verifier key that can be used.
+/// The text is not a usable verifier key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedVerifierKey {
-    /// It has another form.
+    /// The text is malformed.
     #[error("not a verifier key: expected NAME+ID+KEY, with 8 lowercase hexadecimal digits and base64")]
     Form,
-    /// Its kind of signature is another than those of Ed25519.
+    /// Its kind of signature is not one of those that use Ed25519.
     #[error("the verifier key is of kind {0:#04x}; only Ed25519 (0x01) and cosignature/v1 (0x04) are supported")]
     Kind(u8),
     /// Its ID belongs to another name, kind or key: a part was mistyped.
@@ -98,7 +98,7 @@ impl VerifierKey {
         self.key
     }
 
-    /// Whether a signature line says that it is of this key.
+    /// Whether a signature line names this key.
     #[must_use]
     pub fn names(&self, signature: &NoteSignature) -> bool {
         *signature.name() == self.name && signature.key_id() == self.id
@@ -107,7 +107,7 @@ impl VerifierKey {
     /// Checks a signature of this key over the text of a note. Returns the time of a cosignature, in seconds since 1970.
     ///
     /// # Errors
-    /// When it is not valid.
+    /// When the signature is not valid.
     pub fn verify(&self, text: &str, signature: &[u8]) -> Result<Option<u64>, BadSignature> {
         match self.kind {
             SignatureKind::Note => self.key.verify(text.as_bytes(), signature).map(|()| None),
@@ -123,10 +123,10 @@ impl VerifierKey {
     }
 }
 
-/// The last time of a cosignature.
+/// The latest valid time of a cosignature.
 const MAX_TIMESTAMP: u64 = u64::MAX >> 1;
 
-/// What a cosignature signs (`tlog-cosignature`, "Ed25519 signed message").
+/// The message that a cosignature signs (`tlog-cosignature`, "Ed25519 signed message").
 pub(crate) fn cosigned(text: &str, seconds: u64) -> String {
     format!("cosignature/v1\ntime {seconds}\n{text}")
 }

@@ -1,4 +1,4 @@
-//! Growing a tree: leaves in, full tiles out. It holds only the right edge: at most 255 hashes per level.
+//! Grows a tree: takes leaves, and returns full tiles. It holds only the right edge: at most 255 hashes per level.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub fn resume_tiles(size: u64) -> BTreeSet<Tile> {
 pub struct BuiltTile {
     /// Which tile it is.
     pub tile: Tile,
-    /// Its hashes: as many as it is wide.
+    /// Its hashes: as many as its width.
     pub hashes: Vec<TreeHash>,
 }
 
@@ -48,7 +48,7 @@ impl TreeBuilder {
             if hashes == 0 {
                 break;
             }
-            // Nothing when all tiles of the level are full.
+            // Empty when all tiles of the level are full.
             let partial = Tile::in_tree(level, hashes / 256, size);
             edge.push(partial.map_or(Ok(Vec::new()), |tile| tiles.tile(tile).map(<[_]>::to_vec))?);
         }
@@ -61,7 +61,7 @@ impl TreeBuilder {
         self.size
     }
 
-    /// Adds a leaf. Returns the tiles that it filled, lowest level first: mostly none.
+    /// Adds a leaf. Returns the tiles that it filled, lowest level first: usually none.
     #[must_use = "full tiles must be kept: proofs are made from them"]
     pub fn append(&mut self, leaf: TreeHash) -> Vec<BuiltTile> {
         self.size += 1;
@@ -86,7 +86,7 @@ impl TreeBuilder {
         full
     }
 
-    /// The partial tiles at this size: with the full ones, what a checkpoint of this size needs.
+    /// The partial tiles at this size. With the full ones, they are all the tiles that a checkpoint of this size needs.
     pub fn partial_tiles(&self) -> impl Iterator<Item = BuiltTile> + '_ {
         (0..8_u8).zip(&self.edge).filter_map(|(level, hashes)| {
             let index = (self.size >> (8 * u32::from(level))) / 256;

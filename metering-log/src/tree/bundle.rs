@@ -8,7 +8,7 @@ pub const MAX_ENTRY_BYTES: usize = u16::MAX as usize;
 #[error("an entry of {0} bytes is too long for a log; at most {MAX_ENTRY_BYTES}")]
 pub struct EntryTooLong(pub usize);
 
-/// The bytes are not a bundle of as many entries.
+/// The bytes are not a bundle with the expected number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a bundle of {0} entries")]
 pub struct MalformedBundle(pub u16);
@@ -27,7 +27,7 @@ pub fn push_entry(bundle: &mut Vec<u8>, entry: &[u8]) -> Result<(), EntryTooLong
 /// The entries of a bundle of `width` entries.
 ///
 /// # Errors
-/// When it is cut short, or has another number of entries.
+/// When it is cut short, or has a different number of entries.
 pub fn read_entries(bundle: &[u8], width: u16) -> Result<Vec<&[u8]>, MalformedBundle> {
     let mut rest = bundle;
     let mut entries = Vec::new();

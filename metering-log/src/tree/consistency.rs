@@ -21,7 +21,7 @@ pub fn consistency_proof<S: TileSource>(source: &S, old: u64, new: u64) -> Resul
     }
     let mut tiles = TileReader::new(source, new);
     let (mut start, mut end) = (0, new);
-    // As long as the range starts with the first leaf, the verifier has the old root for it.
+    // While the range starts with the first leaf, the verifier already knows its root: the old root.
     while old != end {
         let middle = start + split(end - start);
         if old <= middle {
@@ -48,7 +48,7 @@ pub fn consistency_tiles(old: u64, new: u64) -> BTreeSet<Tile> {
 /// Checks that the tree of `old` leaves is the beginning of the tree of `new` (RFC 9162, section 2.1.4.2).
 ///
 /// # Errors
-/// When the proof does not show that. [`ProofError::Inconsistent`] with the log's own proof is evidence of a fork.
+/// When the proof does not prove it. [`ProofError::Inconsistent`] with the log's own proof is evidence of a fork.
 pub fn verify_consistency(
     old: u64,
     old_root: TreeHash,

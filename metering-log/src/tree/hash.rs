@@ -1,4 +1,4 @@
-//! A hash of a Merkle tree. Leaves and nodes are hashed with different prefixes, so that neither passes for the other.
+//! A hash of a Merkle tree. Leaves and nodes are hashed with different prefixes, so one cannot pass for the other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ impl TreeHash {
         Self(Sha256::new().chain_update([0_u8]).chain_update(entry).finalize().into())
     }
 
-    /// The hash of the node over two others.
+    /// The hash of the parent of two nodes.
     #[must_use]
     pub fn node(left: Self, right: Self) -> Self {
         Self(Sha256::new().chain_update([1_u8]).chain_update(left.0).chain_update(right.0).finalize().into())

@@ -41,7 +41,7 @@ pub fn inclusion_tiles(index: u64, size: u64) -> BTreeSet<Tile> {
 /// The root to which a proof leads from a leaf (RFC 9162, section 2.1.3.2).
 ///
 /// # Errors
-/// When the tree has no such leaf, or its proof another length.
+/// When the tree has no such leaf, or the proof has the wrong length.
 pub fn root_from_inclusion(leaf: TreeHash, index: u64, size: u64, proof: &[TreeHash]) -> Result<TreeHash, ProofError> {
     if index >= size {
         return Err(ProofError::OutOfRange);
@@ -71,7 +71,7 @@ pub fn root_from_inclusion(leaf: TreeHash, index: u64, size: u64, proof: &[TreeH
 /// Checks that leaf `index` of the tree of `size` leaves with this root is `leaf`.
 ///
 /// # Errors
-/// When the proof does not show that.
+/// When the proof does not prove it.
 pub fn verify_inclusion(
     leaf: TreeHash,
     index: u64,

@@ -1,4 +1,4 @@
-//! A small tree that is wholly in memory, such as the tree over one batch of receipts.
+//! A small tree held entirely in memory, such as the tree over one batch of receipts.
 
 use crate::tree::hash::TreeHash;
 use crate::tree::source::{MissingTile, TileSource};

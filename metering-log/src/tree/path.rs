@@ -1,4 +1,4 @@
-//! Where a log serves what: the paths of `tlog-tiles` below the log's URL prefix.
+//! The paths that a log serves (`tlog-tiles`), below its URL prefix.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,14 +26,14 @@ pub enum LogPath {
 }
 
 impl LogPath {
-    /// The entries of which this tile of level 0 has the hashes; `None` for the levels above.
+    /// The path of the entries whose hashes are in this tile of level 0; `None` for the levels above.
     #[must_use]
     pub fn entries(tile: Tile) -> Option<Self> {
         (tile.level() == 0).then_some(Self::Entries(tile))
     }
 }
 
-/// The path is none of a log.
+/// Not a path that a log serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the path of a checkpoint, a tile or a bundle of entries")]
 pub struct MalformedPath;
@@ -71,7 +71,7 @@ impl FromStr for LogPath {
     type Err = MalformedPath;
 
     fn from_str(path: &str) -> Result<Self, MalformedPath> {
-        // The one written form of what this reads is compared, which makes every other form an error.
+        // Comparing with the canonical form makes every other spelling an error.
         read(path).filter(|read| read.to_string() == path).ok_or(MalformedPath)
     }
 }

@@ -1,12 +1,12 @@
-//! What inclusion and consistency proofs have in common.
+//! Types shared by inclusion and consistency proofs.
 
-/// Why a proof does not hold.
+/// Why a proof is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// The index or the old size is not within the tree.
     #[error("the proof is for a position outside the tree")]
     OutOfRange,
-    /// A proof between these positions has another number of hashes.
+    /// A proof for these positions has a different number of hashes.
     #[error("the proof has a wrong number of hashes")]
     WrongLength,
     /// The entry, the proof and the root do not belong together.

@@ -8,12 +8,12 @@ use crate::tree::path::LogPath;
 use crate::tree::proof::split;
 use crate::tree::tile::Tile;
 
-/// Where the tiles of a tree come from: a database, a folder, or what was fetched before.
+/// Where the tiles of a tree come from: a database, a folder, or tiles fetched before.
 pub trait TileSource {
     /// Why a tile could not be read.
     type Error;
 
-    /// The hashes of a tile. More than [`Tile::width`] are cut: a full tile may stand in for a partial one.
+    /// The hashes of a tile. Hashes beyond [`Tile::width`] are dropped: a full tile may be returned for a partial one.
     ///
     /// # Errors
     /// When the tile cannot be read.
@@ -28,12 +28,12 @@ impl<S: TileSource + ?Sized> TileSource for &S {
     }
 }
 
-/// The tile is not among those at hand.
+/// The tile is not in the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} is missing", LogPath::Tile(*.0))]
 pub struct MissingTile(pub Tile);
 
-/// Tiles at hand, for example fetched ones.
+/// Tiles in memory, for example fetched ones.
 impl TileSource for BTreeMap<Tile, Vec<TreeHash>> {
     type Error = MissingTile;
 
@@ -98,7 +98,7 @@ impl<S: TileSource> TileReader<S> {
     fn perfect(&mut self, start: u64, height: u32) -> Result<TreeHash, TileError<S::Error>> {
         let level = height / 8;
         let first = start >> (8 * level);
-        // At most 128 hashes, at a multiple of their number: they are all in the same tile.
+        // At most 128 hashes, starting at a multiple of their number, so all are in the same tile.
         let offset = usize::try_from(first % 256).unwrap_or_default();
         let hashes = 1_usize << (height % 8);
         let outside = TileError::OutOfRange { position: start, size: self.size };
@@ -107,7 +107,7 @@ impl<S: TileSource> TileReader<S> {
         Ok(TreeHash::over(&tile[offset..offset + hashes]))
     }
 
-    /// The hashes of a tile: as many as it is wide.
+    /// The hashes of a tile: as many as its width.
     pub(crate) fn tile(&mut self, tile: Tile) -> Result<&[TreeHash], TileError<S::Error>> {
         if !self.read.contains_key(&tile) {
             let mut hashes = self.source.read(tile).map_err(|error| TileError::Source { tile, error })?;

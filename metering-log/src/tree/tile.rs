@@ -22,7 +22,8 @@ impl Tile {
         (level < 64 && (1..=TILE_WIDTH).contains(&width)).then_some(Self { level, index, width })
     }
 
-    /// The tile at this place of a tree of `size` leaves: full, or as wide as that tree has it. `None` if it is empty.
+    /// The tile at this place in a tree of `size` leaves: full, or partial if the tree ends in it. `None` if it is
+    /// empty.
     #[must_use]
     pub fn in_tree(level: u8, index: u64, size: u64) -> Option<Self> {
         let start = u128::from(index) * u128::from(TILE_WIDTH);
@@ -57,13 +58,13 @@ impl Tile {
         self.width
     }
 
-    /// Whether it has [`TILE_WIDTH`] hashes: then it never changes and never goes, unless the log is pruned.
+    /// Whether it has [`TILE_WIDTH`] hashes: then it never changes, and is deleted only if the log is pruned.
     #[must_use]
     pub fn is_full(self) -> bool {
         self.width == TILE_WIDTH
     }
 
-    /// The full tile at the same place, which a log may serve in place of a partial one.
+    /// The full tile at the same place, which a log may serve instead of a partial one.
     #[must_use]
     pub fn full(self) -> Self {
         Self { width: TILE_WIDTH, ..self }

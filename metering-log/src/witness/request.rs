@@ -1,4 +1,5 @@
-//! The body of `POST add-checkpoint`: what the witness saw last, the proof from there, and the new checkpoint.
+//! The body of `POST add-checkpoint`: the last size that the witness cosigned, the proof from there, and the new
+//! checkpoint.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +8,7 @@ use crate::checkpoint::SignedCheckpoint;
 use crate::decimal;
 use crate::tree::TreeHash;
 
-/// The most hashes that a proof may have.
+/// The maximum number of hashes in a proof.
 pub const MAX_PROOF_HASHES: usize = 63;
 
 /// A new checkpoint for a witness.
@@ -21,7 +22,7 @@ pub struct AddCheckpoint {
     pub checkpoint: SignedCheckpoint,
 }
 
-/// The body is not such a request.
+/// The body is not a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a line 'old SIZE', at most {MAX_PROOF_HASHES} lines with a hash, an empty line and a checkpoint")]
 pub struct MalformedAddCheckpoint;

@@ -1,4 +1,5 @@
-//! When a witness cosigns: only what continues what it cosigned before, so that a log cannot show two histories.
+//! When a witness cosigns: only a checkpoint that extends the last one it cosigned, so that a log cannot show two
+//! histories.
 
 use sha2::{Digest, Sha256};
 
@@ -13,12 +14,12 @@ pub struct Witness {
     cosigner: Cosigner,
 }
 
-/// A log that a witness follows, and what it saw of it.
+/// A log that a witness follows, and the last checkpoint that the witness saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WitnessedLog {
-    /// The keys of the log. Those of other kinds than [`SignatureKind::Note`] do not count.
+    /// The keys of the log. Only keys of kind [`SignatureKind::Note`] count.
     pub keys: Vec<VerifierKey>,
-    /// What was cosigned last, if anything.
+    /// The last tree head that was cosigned, if any.
     pub latest: Option<Seen>,
 }
 
@@ -34,7 +35,7 @@ pub struct Seen {
 /// A checkpoint that the witness cosigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// What to keep for [`WitnessedLog::latest`].
+    /// The head to store for [`WitnessedLog::latest`].
     pub seen: Seen,
     /// The checkpoint with the log's signatures and the cosignature, to keep and to serve at [`checkpoint_path`].
     pub checkpoint: SignedCheckpoint,
@@ -42,25 +43,25 @@ pub struct Accepted {
     pub body: String,
 }
 
-/// Why the witness does not cosign. Nothing of it is kept.
+/// Why the witness does not cosign. Nothing is stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The body is not such a request, or the old size is over that of the checkpoint.
+    /// The body is not a valid request, or its old size exceeds the checkpoint's.
     #[error("bad request: {0}")]
     BadRequest(&'static str),
     /// The witness does not follow this log.
     #[error("this witness does not follow the log {0:?}")]
     UnknownLog(String),
-    /// No key of the log signed, or a signature of one is not valid.
+    /// No key of the log signed it, or a signature is not valid.
     #[error("not signed by the log: {0}")]
     NotSigned(NoteError),
-    /// The old size is not what the witness cosigned last. Send a proof from there.
+    /// The old size is not the last one that the witness cosigned. Send a proof from there.
     #[error("the last checkpoint cosigned has {size} leaves")]
     Conflict {
         /// The size that was cosigned last; 0 if none.
         size: u64,
     },
-    /// The checkpoint does not continue what was cosigned last: the log was forked or rewritten, or the proof is wrong.
+    /// The checkpoint does not extend the last one cosigned: the log was forked or rewritten, or the proof is wrong.
     #[error("the checkpoint does not continue the last one cosigned, or its proof is wrong")]
     Inconsistent,
 }
@@ -104,19 +105,20 @@ impl Witness {
         Self { cosigner }
     }
 
-    /// What verifies its cosignatures, to publish.
+    /// The verifier key of its cosignatures, to publish.
     #[must_use]
     pub fn verifier(&self) -> &VerifierKey {
         self.cosigner.verifier()
     }
 
-    /// Decides on the body of `POST add-checkpoint`; `follows` says what the witness knows of the log with an origin.
+    /// Decides on the body of `POST add-checkpoint`; `follows` returns what the witness knows about the log with an
+    /// origin.
     ///
-    /// **Persist [`Accepted::seen`] before you respond**, and let nothing else be decided on this log in between: otherwise
-    /// two requests at once could bring the witness to cosign a fork.
+    /// **Persist [`Accepted::seen`] before you respond**, and decide nothing else about this log in between: otherwise
+    /// two concurrent requests could make the witness cosign a fork.
     ///
     /// # Errors
-    /// When the checkpoint does not provably continue what was cosigned last.
+    /// When the checkpoint does not provably extend the last one cosigned.
     pub fn add_checkpoint(
         &self,
         body: &str,
@@ -140,7 +142,7 @@ impl Witness {
     }
 }
 
-/// Whether a signed checkpoint continues the last one, in the order of checks of the text.
+/// Whether a signed checkpoint continues the last one, checked in the specification's order.
 fn continues(request: &AddCheckpoint, latest: Option<Seen>) -> Result<Seen, Refusal> {
     let checkpoint = request.checkpoint.checkpoint();
     let new = Seen { size: checkpoint.size(), root: checkpoint.root() };

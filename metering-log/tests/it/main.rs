@@ -1,4 +1,4 @@
-//! The formats against vectors of their texts and against other implementations.
+//! Tests the formats against the test vectors of their specifications and against other implementations.
 #![allow(clippy::unwrap_used, reason = "a failed assumption must fail the test")]
 
 mod other_implementations;

@@ -1,5 +1,5 @@
-//! What another implementation signs: made with the Python package aics-tlog 0.2.1, from the same keys and entries. Ed25519
-//! signatures are deterministic, so ours must be the same bytes.
+//! The output of another implementation: made with the Python package aics-tlog 0.2.1, from the same keys and entries.
+//! Ed25519 signatures are deterministic, so ours must be the same bytes.
 
 use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::keys::PrivateKey;

@@ -228,7 +228,7 @@ proptest! {
         prop_assert_eq!(resumed.root(), whole.root());
         prop_assert_eq!(resumed.size(), size + more);
         prop_assert_eq!(&built, &tiles);
-        // What a log writes from one size to the next are these tiles.
+        // A log writes exactly these tiles when it grows from one size to the next.
         prop_assert!(Tile::added(size, size + more).all(|tile| built.contains_key(&tile)));
         prop_assert_eq!(Tile::added(0, size + more).count(), built.len());
     }

@@ -1,4 +1,4 @@
-//! A witness and a log: what is cosigned, and with which status everything else is refused.
+//! A witness and a log: which checkpoints are cosigned, and the status of each refusal.
 
 use metering_log::checkpoint::{Checkpoint, Policy, SignedCheckpoint};
 use metering_log::keys::PrivateKey;
@@ -17,7 +17,7 @@ fn witness() -> Witness {
     Witness::new(Cosigner::new(KeyName::new("example.com/witness").unwrap(), PrivateKey::from_seed(&[2; 32])))
 }
 
-/// The leaves of a history: two that differ from their sixth leaf on are forks.
+/// The leaves of a history. Two histories that differ from the sixth leaf on are forks.
 fn leaves(history: &str) -> Vec<TreeHash> {
     (0..20).map(|index| TreeHash::leaf(format!("{}{index}", if index < 5 { "" } else { history }).as_bytes())).collect()
 }
@@ -35,7 +35,7 @@ fn request(history: &str, old_size: u64, size: u64) -> AddCheckpoint {
     AddCheckpoint { old_size, proof, checkpoint: checkpoint(history, size) }
 }
 
-/// What the witness says when it last cosigned `latest` leaves of the history `a`.
+/// The witness's response when it last cosigned `latest` leaves of the history `a`.
 fn decide(request: &AddCheckpoint, latest: Option<u64>) -> Result<Accepted, Refusal> {
     decide_body(&request.to_string(), latest)
 }
@@ -94,7 +94,7 @@ fn old_sizes_must_be_the_last_one() {
         assert_eq!(refusal.body(), "8\n");
     }
     assert_eq!(decide(&request("a", 3, 12), None), Err(Refusal::Conflict { size: 0 }));
-    // A smaller tree than the last one is refused in any case: a rollback.
+    // A tree smaller than the last one is always refused: a rollback.
     assert_eq!(decide(&request("a", 8, 5), Some(8)).unwrap_err().status(), 400);
     assert_eq!(decide(&request("a", 3, 5), Some(8)), Err(Refusal::Conflict { size: 8 }));
 }

@@ -54,7 +54,7 @@ enum What {
     Refunded(Usage),
     Expired(Usage),
     Released(Usage),
-    /// The same as an earlier leaf, with this many between them.
+    /// A repetition of an earlier leaf, with this many leaves between them.
     Again(u8),
     Ledger {
         id: i64,
@@ -70,7 +70,7 @@ enum What {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Usage {
     line: u32,
-    /// How many days before the commit it is booked.
+    /// How many days before the commit the usage is booked.
     days_before: i64,
     key: u32,
     calls: u64,
@@ -109,7 +109,7 @@ impl Bundle {
     /// Reads the bytes of a bundle.
     ///
     /// # Errors
-    /// When they are not the bytes of a bundle.
+    /// When the bytes are not a bundle.
     pub fn unpack(bytes: &[u8]) -> Result<Self, MalformedBundle> {
         let broken = |problem: &str| MalformedBundle(problem.to_owned());
         let (format, bytes) = bytes.split_first().ok_or_else(|| broken("it is empty"))?;

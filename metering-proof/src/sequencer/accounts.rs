@@ -1,8 +1,8 @@
 //! The ends of accounts' leaf chains that the store does not have yet, and the sweeps that write them there.
 //!
-//! Steps do not write account states: busy accounts would be written in every step. A sweep writes all that changed
-//! before it began, a few with each step. So the current states are those of the last complete sweep plus what later
-//! bundles say.
+//! Steps do not write account states: busy accounts would be written in every step. A sweep writes all states that
+//! changed before it began, a few with each step. So the current states are those of the last complete sweep plus the
+//! changes in later bundles.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,9 +14,9 @@ use crate::bundle::ChainHead;
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
     numbers: HashMap<AccountRow, u32>,
-    /// Those that changed since the sweep began, or since the last one did.
+    /// Accounts that changed since the current sweep began, or else the last one.
     changed: HashMap<u32, ChainHead>,
-    /// Those that the sweep has not written yet.
+    /// Accounts that the sweep has not written yet.
     sweeping: BTreeMap<u32, ChainHead>,
 }
 
@@ -31,7 +31,7 @@ impl Accounts {
         self.changed.get(&number).or_else(|| self.sweeping.get(&number)).copied()
     }
 
-    /// Notes a leaf of an account.
+    /// Records a leaf of an account.
     pub(super) fn set_head(&mut self, number: u32, head: ChainHead) {
         self.changed.insert(number, head);
     }
@@ -44,17 +44,17 @@ impl Accounts {
         }
     }
 
-    /// Whether a sweep would write anything that is not being written.
+    /// Whether a new sweep would write anything that the current one does not.
     pub(super) fn have_changed(&self) -> bool {
         !self.changed.is_empty()
     }
 
-    /// Whether a sweep is not complete.
+    /// Whether a sweep is in progress.
     pub(super) fn are_swept(&self) -> bool {
         !self.sweeping.is_empty()
     }
 
-    /// Begins a sweep of everything that has changed so far. Numbers are forgotten then, so that memory stays bounded.
+    /// Begins a sweep of everything that has changed so far. This also forgets log numbers, so memory stays bounded.
     pub(super) fn begin_sweep(&mut self) {
         self.numbers.clear();
         self.sweeping.extend(self.changed.drain());

@@ -19,13 +19,13 @@ use crate::lookup::LogReadError;
 use crate::names::Names;
 use crate::reader::LogReader;
 
-/// How many bundles are read at once.
+/// How many bundles to read at once.
 const PAGE: u32 = 64;
 /// The next sweep begins after this many leaves, or this long after the last one. That bounds what a restart reads.
 const SWEEP_LEAVES: u64 = 4_000_000;
 const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
 /// How far in the future a leaf's time can be. One leaf of the year 2100, from a wrong clock or an import, would
-/// otherwise end all periods until then for the statements of all accounts.
+/// otherwise close all periods until then, in the statements of all accounts.
 const AHEAD: Duration = Duration::from_secs(60 * 60);
 /// How many accounts a step without leaves sweeps. Small in tests, so that a sweep takes several steps.
 const SWEEP_LEAST: usize = if cfg!(debug_assertions) { 4 } else { 1_024 };
@@ -37,18 +37,18 @@ pub(super) struct OpenLog {
     tree: TreeBuilder,
     /// The bundle that is not full.
     bundle: Bundle,
-    /// The latest time of all leaves.
+    /// The latest time among all leaves.
     until: Timestamp,
     names: Names,
     lines: HashMap<UsageLine, u32>,
     next_line: u32,
     accounts: Accounts,
-    /// The size when the sweep began, or when the last one did.
+    /// The size when the current sweep began, or else the last one.
     swept_from: u64,
     swept_at: Timestamp,
 }
 
-/// What leaves add to the store.
+/// The rows that leaves add to the store.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
     pub(super) bundles: Vec<StoredBundle>,
@@ -101,7 +101,7 @@ impl OpenLog {
     async fn replay(&mut self, store: &dyn LogStore) -> Result<(), SequencerError> {
         let (size, full) = (self.tree.size(), BUNDLE_LEAVES as u64);
         let end = size.div_ceil(full);
-        // The last one too, whatever was swept, for its leaves and time.
+        // Include the last bundle even if it was swept, for its leaves and time.
         let mut next = (self.swept_from / full).min(end.saturating_sub(1));
         while next < end {
             let first = next;
@@ -145,7 +145,7 @@ impl OpenLog {
         Ok(())
     }
 
-    /// Whether this is the end of the log as the store has it.
+    /// Whether this matches the end of the log in the store.
     pub(super) fn is_at(&self, epoch: &LogEpoch) -> bool {
         let (size, root) = (self.tree.size(), self.tree.root());
         self.epoch == epoch.number && size == epoch.size && *root.as_bytes() == epoch.root
@@ -182,7 +182,7 @@ impl OpenLog {
         }
     }
 
-    /// How many accounts a step sweeps when it appends this many leaves: more than it can change, so that sweeps
+    /// How many accounts a step sweeps when it appends this many leaves: more than it can change, so sweeps always
     /// complete.
     pub(super) fn sweep(&mut self, leaves: usize) -> Swept {
         if !self.accounts.are_swept() {
@@ -276,7 +276,7 @@ impl OpenLog {
         let built = self.tree.append(TreeHash::leaf(&opened.entry()));
         if self.bundle.is_full() {
             let full = std::mem::take(&mut self.bundle);
-            // Its hash is the last one of the tile above, which may be full too.
+            // Its hash becomes the last one of the tile above, which may then be full too.
             let above = built.get(1).cloned().or_else(|| self.tree.partial_tiles().next());
             let hash = above.and_then(|above| above.hashes.last().copied());
             growth.bundles.push(self.stored_bundle(&full, hash));
@@ -296,7 +296,7 @@ impl OpenLog {
     }
 }
 
-/// How much usage changes the funds.
+/// The change of the funds by usage.
 fn change(kind: UsageKind, amount: Credits) -> Option<Credits> {
     if kind == UsageKind::Refunded { Some(amount) } else { amount.checked_neg() }
 }

@@ -1,4 +1,4 @@
-//! A line of a statement as JSON: the opening of a leaf for programs, the same in words, and its proof.
+//! A line of a statement as JSON: the opening of a leaf for programs, the same for people, and its proof.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,5 +1,5 @@
-//! Matches receipts with the lines of a statement. Requests of one commit share a line, so a line must have at least as
-//! many requests and credits as its receipts.
+//! Matches receipts with the lines of a statement. Requests of one commit share a line, so a line must have at least
+//! the requests and credits of its receipts.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl<'l> Unmatched<'l> {
     }
 
     /// The receipts that no remaining line matches, in order. Earlier ones are matched first, so that as many as
-    /// possible find a line, even where the time of a receipt is not exactly that of its line.
+    /// possible find a line, even if a receipt's time differs slightly from its line's.
     pub(super) fn among<'r>(
         mut self,
         receipts: impl IntoIterator<Item = &'r ReceiptPayload>,
@@ -53,8 +53,8 @@ impl<'l> Unmatched<'l> {
         receipts.into_iter().map(|(_, receipt)| receipt).collect()
     }
 
-    /// Takes a request and its price from the lines of its time. Several commits of one millisecond have a line each, and
-    /// nothing tells which of them a receipt belongs to.
+    /// Subtracts a request and its price from the lines of its time. Several commits of one millisecond have a line
+    /// each, and it is unknown which of them a receipt belongs to.
     fn take(&mut self, receipt: &ReceiptPayload) -> bool {
         let Ok(mut price) = u64::try_from(receipt.amount.atoms()) else { return false };
         if receipt.account != *self.account {
@@ -75,7 +75,7 @@ impl<'l> Unmatched<'l> {
     }
 }
 
-/// Whether a line is the one that the receipt's request is in.
+/// Whether a line can contain the receipt's request.
 fn is_of(line: &Opening, receipt: &ReceiptPayload) -> bool {
     let Posting::Usage { line: of, kind, key, .. } = &line.posting else { return false };
     let (is_kind, tolerance) = match receipt.kind {

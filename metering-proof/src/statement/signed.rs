@@ -10,7 +10,7 @@ use metering_log::tree::TreeHash;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// All that a page says, with its lines as a hash.
+/// All contents of a page, with its lines as a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SignedStatement {
     /// The public URL of the service.
@@ -43,7 +43,7 @@ pub(crate) struct SignedStatement {
 }
 
 impl SignedStatement {
-    /// The `typ` of the JWS, so that nothing else that a key signs passes for a statement.
+    /// The `typ` of the JWS, so that nothing else signed with the key can pass for a statement.
     const TYPE: &str = "metering-statement+jws";
 
     /// What a page says.

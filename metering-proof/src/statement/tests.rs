@@ -1,4 +1,4 @@
-//! Statements with planted faults: each is found, and named.
+//! Statements with injected faults: verification finds and names each.
 
 use std::cell::Cell;
 
@@ -36,7 +36,7 @@ fn usage(calls: u64) -> Posting {
     Posting::Usage { line, kind: UsageKind::Charged, day, key: KeyNumber::FIRST, calls }
 }
 
-/// A log of two accounts, whose leaves take turns: a purchase, and usage of one and two requests.
+/// A log of two accounts, whose leaves alternate: a purchase, and usage of one and two requests.
 struct Log {
     leaves: Vec<ProvenLeaf>,
     checkpoint: Checkpoint,
@@ -108,7 +108,7 @@ impl Log {
         AccountStatement::new(page)
     }
 
-    /// What is found when the service itself signs a page with this change.
+    /// The error when the service itself signs a page with this change.
     fn fault(&self, change: impl FnOnce(&mut AccountStatementDocument)) -> StatementFault {
         let mut page = self.page();
         change(&mut page);
@@ -116,7 +116,7 @@ impl Log {
     }
 }
 
-/// Does not sign again, like someone between the service and the reader.
+/// Does not sign again, like an attacker between the service and the reader.
 fn changed(change: impl FnOnce(&mut AccountStatementDocument)) -> StatementFault {
     let log = Log::new(1);
     let mut statement = log.signed(log.page());
@@ -233,7 +233,7 @@ fn lines_and_salts_of_other_accounts_and_logs_prove_nothing() {
     assert_eq!(log.fault(|page| page.lines[0] = of_other(1)), StatementFault::OtherAccount(1));
     let salt = log.fault(|page| page.lines[0].salt = of_other(1).salt);
     assert!(matches!(salt, StatementFault::NotInLog { number: 1, .. }), "{salt}");
-    // A fork: the same postings in a tree of its own, signed by the same service.
+    // A fork: the same postings in a separate tree, signed by the same service.
     let fork = Log::new(2);
     let statement = fork.signed(fork.page());
     assert!(statement.verify(&keys(), &fork.checkpoint).is_ok());
@@ -314,7 +314,7 @@ fn each_receipt_needs_a_request_of_a_line() {
     let more = [receipt(1, 50), receipt(1, 50), receipt(2, 201), receipt(4, 100), other_key];
     let unmatched: Vec<i64> = summary.unmatched(&more).iter().map(|receipt| receipt.amount.atoms()).collect();
     assert_eq!(unmatched, [50, 201, 100, 100]);
-    // Lines of one millisecond: nothing tells which of them a receipt belongs to.
+    // Lines of one millisecond: it is unknown which of them a receipt belongs to.
     let mut at_once = summary.clone();
     at_once.lines.iter_mut().for_each(|line| line.at = Timestamp::from_unix_millis(NOON + 1));
     let all = [receipt(1, 150), receipt(1, 150), receipt(1, 200), receipt(1, 1)];

@@ -12,7 +12,7 @@ pub(super) struct Scan {
     from: Timestamp,
     until: Timestamp,
     after: Option<u64>,
-    /// The tree's size. Later leaves are in no statement yet.
+    /// The tree's size. Later leaves are not in any statement yet.
     size: u64,
     /// How many lines a page has.
     most: usize,

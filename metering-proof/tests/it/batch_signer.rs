@@ -1,4 +1,4 @@
-//! How receipts are batched, and that each verifies by itself.
+//! How receipts are batched, and that each can be verified alone.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

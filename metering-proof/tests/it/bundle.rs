@@ -1,4 +1,4 @@
-//! Bundles: their bytes, and what they open to.
+//! Bundles: their bytes, and the openings in them.
 
 use std::convert::Infallible;
 

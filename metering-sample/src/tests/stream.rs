@@ -45,7 +45,7 @@ fn block(chunk: &Bytes) -> Option<u64> {
     Some(id.parse().unwrap())
 }
 
-/// The next chunks: the block of each, and the seconds until it came.
+/// The next chunks: the block of each, and the seconds until it arrived.
 async fn follow(events: &mut BoxStream<'static, Bytes>, chunks: usize) -> Vec<(Option<u64>, u64)> {
     let start = Instant::now();
     let mut seen = Vec::new();

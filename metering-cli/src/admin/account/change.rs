@@ -54,7 +54,7 @@ impl ShowArgs {
     }
 }
 
-/// Change an account's rate limits. A limit that is not given stays as it is.
+/// Change an account's rate limits. Omitted limits do not change.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too. Requests already accepted in the current minute and day still count.

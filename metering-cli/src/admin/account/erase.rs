@@ -1,4 +1,4 @@
-//! `account erase`: erases what is stored of the owner of an account, and keeps the postings.
+//! `account erase`: erases the stored personal data of an account's owner, and keeps the postings.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::table;
 
-/// Erase what is stored of an account's owner, permanently, and revoke the account. Its postings stay.
+/// Permanently erase the stored personal data of an account's owner, and revoke the account. Its postings stay.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The account keeps its id, balance, ledger, usage and payments. Everything else about its owner goes: email address, wallet,
@@ -31,10 +31,10 @@ pub(crate) struct EraseArgs {
     /// The account's id.
     #[arg(value_name = "ORG")]
     org: AccountId,
-    /// Erase who bought from receipts too.
+    /// Erase buyers' details from receipts too.
     #[arg(long)]
     receipts: bool,
-    /// Only say what would be erased.
+    /// Only show what would be erased.
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation.

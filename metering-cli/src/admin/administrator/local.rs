@@ -14,7 +14,7 @@ use crate::admin::payments::progress::Progress;
 use crate::admin::payments::refusal;
 use crate::failure::Failure;
 
-/// A store, who changes it, and the configuration that says which chains there are.
+/// A store, the actor who changes it, and the configuration with the chains.
 #[derive(Debug)]
 pub(in crate::admin) struct Local {
     administration: Administration,

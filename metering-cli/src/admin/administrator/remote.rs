@@ -1,4 +1,4 @@
-//! A server that is asked over HTTP, at its admin address.
+//! A server, used over HTTP at its admin address.
 
 mod failures;
 mod payments;
@@ -20,11 +20,11 @@ use self::failures::unknown_outcome;
 use crate::client::session::percent::push_encoded;
 use crate::failure::Failure;
 
-/// A server, an operator's token and the reason for what is done.
+/// A server, an operator's token and the reason for the action.
 #[derive(Debug)]
 pub(in crate::admin) struct Remote {
     client: Client,
-    /// The same, for a request that takes long before it responds.
+    /// The same, for requests that respond only after a long time.
     patient: Client,
     reason: String,
 }
@@ -53,7 +53,7 @@ impl Remote {
         self.send_or(method, target, document, refused).await
     }
 
-    /// Sends an action, with failures of its own.
+    /// Sends an action, with its own failures.
     async fn send_or(
         &self,
         method: Method,

@@ -51,7 +51,7 @@ struct Document {
 
 #[derive(Debug, Serialize)]
 struct Problem {
-    /// Empty for the file itself, and for what a server says.
+    /// Empty for the file itself, and for a server's message.
     place: String,
     route: Option<String>,
     problem: String,
@@ -113,7 +113,7 @@ impl CheckArgs {
     }
 }
 
-/// Why a server cannot serve a valid catalogue, if it cannot.
+/// Why a server cannot serve a valid catalogue, if there is a reason.
 async fn refused_by_server(client: &Client, text: String) -> Result<Option<Problem>, Failure> {
     let check = async {
         let body = Bytes::from(text);

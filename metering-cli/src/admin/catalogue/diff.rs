@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::table;
 
-/// Show the routes that a catalogue file adds, removes or prices in another way.
+/// Show the routes that a catalogue file adds, removes or reprices.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Compares with the file of --with, with what the server of --server serves, or with the file that the configuration

@@ -1,6 +1,6 @@
 //! JSON for people: indented, with members in their order and numbers with all their digits.
 
-/// What fits is written on one line.
+/// Values that fit are written on one line.
 const LINE_CHARS: usize = 100;
 
 /// Valid JSON, indented, with a line break at its end.

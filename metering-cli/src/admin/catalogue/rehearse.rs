@@ -1,4 +1,4 @@
-//! `catalogue rehearse`: what past usage would have cost with another catalogue, and who would have run out.
+//! `catalogue rehearse`: the cost of past usage with another catalogue, and the accounts that would have run out.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -145,7 +145,7 @@ fn write_run_out(out: &mut dyn Write, run_outs: &[RunOut]) -> Result<(), Failure
     })
 }
 
-/// How sure a row's amount is.
+/// How reliable a row's amount is.
 fn note(usage: &RehearsedUsage) -> String {
     let parts =
         [(usage.estimated_calls, "estimated"), (usage.unknown_calls, "unknown"), (usage.removed_calls, "removed")];

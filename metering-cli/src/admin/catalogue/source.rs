@@ -16,8 +16,8 @@ use crate::failure::Failure;
 /// The catalogue in force.
 #[derive(Debug, Args)]
 pub(super) struct WithArgs {
-    /// The file of the catalogue in force. By default the one that the server named with --server serves, the price
-    /// version in force (`rehearse`), or the one that the configuration names (`catalogue`).
+    /// The file of the catalogue in force. By default, the one served by the server that --server names, the price
+    /// version in force (`rehearse`), or the one in the configuration (`catalogue`).
     #[arg(long, value_name = "FILE")]
     with: Option<PathBuf>,
 }
@@ -36,7 +36,7 @@ struct Configured {
 }
 
 impl WithArgs {
-    /// The catalogue in force, as far as it is known.
+    /// The catalogue in force, if known.
     pub(super) async fn read(&self, session: &Session) -> Result<Option<Source>, Failure> {
         if let Some(file) = &self.with {
             return read(file).map(Some);

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::{Format, write_json};
 use crate::table::{table, write_pairs};
 
-/// Have all nodes of a store serve a catalogue, from a time on.
+/// Make all nodes of a store serve a catalogue from a given time on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 All servers that use the store switch at the same time, without a restart. From then on they no longer take the file that

@@ -72,7 +72,7 @@ fn shown(name: &GeneralName) -> Option<String> {
 
 fn names(host: &str, names: &[String], findings: &mut Findings) {
     let matches = |name: &String| match name.strip_prefix("*.") {
-        // RFC 9525, section 6.3: the wildcard stands for one label.
+        // RFC 9525, section 6.3: the wildcard matches one label.
         Some(rest) => host.split_once('.').is_some_and(|(_, parent)| parent.eq_ignore_ascii_case(rest)),
         None => name.eq_ignore_ascii_case(host),
     };

@@ -95,14 +95,15 @@ async fn look<'a>(chain: &ChainConfig, index: usize, url: &'a RpcUrl) -> Result<
     match tokio::time::timeout(WAIT, asked).await {
         Ok(Ok((block, seconds))) => Ok(Seen { url, reader, block, time: i64::try_from(seconds).unwrap_or(i64::MAX) }),
         Ok(Err(error @ ChainError::WrongChain { .. })) => Err(format!("{}: {error}", url.host())),
-        // It counts the sources that responded first, which says nothing about a single one.
+        // It counts the sources that responded first, so it does not judge a single one.
         Ok(Err(ChainError::Unavailable(why))) => Err(why.split_once(": ").map_or(&*why, |(_, why)| why).to_owned()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("{}: no response within {} s", url.host(), WAIT.as_secs())),
     }
 }
 
-/// Two sources that show different blocks at a height that all of them have, deep enough that all should agree.
+/// Finds two sources that report different blocks at a height that all have reached and that is deep enough to agree
+/// on.
 async fn contradiction(seen: &[Seen<'_>]) -> Option<String> {
     let mut deepest = u64::MAX;
     for source in seen {
@@ -110,7 +111,7 @@ async fn contradiction(seen: &[Seen<'_>]) -> Option<String> {
     }
     let mut hashes: Vec<(String, BlockHash)> = Vec::new();
     for source in seen {
-        // One that does not respond now is a separate finding next time.
+        // A source that does not respond now is a separate finding on the next run.
         if let Ok(Some(hash)) =
             source.reader.block_hashes(&[deepest]).await.map(|hashes| hashes.first().copied().flatten())
         {
@@ -185,7 +186,7 @@ fn unreadable(section: &str, found: String, findings: &mut Findings) {
 fn judge(source: &str, block: u64, age: i64, (lag, can_spare): (i64, bool), findings: &mut Findings) {
     if age > STALE {
         let found = format!("{source}: the newest block, {block}, is {age} s old");
-        findings.problem(CHECK, found, "the chain or this node stands still: compare with a block explorer");
+        findings.problem(CHECK, found, "the chain or this node has stopped: compare with a block explorer");
     } else if age < -AHEAD {
         let found = format!("{source}: the newest block, {block}, is {} s in the future", -age);
         findings.problem(CHECK, found, "the clock of this machine is slow: check NTP");

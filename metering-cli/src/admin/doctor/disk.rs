@@ -6,10 +6,10 @@ use super::findings::Findings;
 
 const CHECK: &str = "disk";
 
-/// With less than this, the server soon stops charging. A checkpoint alone may need some dozen MiB.
+/// With less than this, the server soon stops charging. A checkpoint alone may need several dozen MiB.
 #[cfg(unix)]
 const TOO_LITTLE: u64 = 64 << 20;
-/// With less than this, someone should look.
+/// Below this, warn.
 #[cfg(unix)]
 const LITTLE: u64 = 1 << 30;
 
@@ -23,7 +23,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
 
 #[cfg(not(unix))]
 pub(super) fn check(_: &Path, findings: &mut Findings) {
-    findings.ok(CHECK, "not looked at on this system");
+    findings.ok(CHECK, "not checked on this system");
 }
 
 /// Judges free bytes, and free inodes of all.
@@ -35,7 +35,7 @@ fn judge(folder: &Path, free: u64, (inodes, free_inodes): (u64, u64), findings: 
     match free {
         ..TOO_LITTLE => findings.problem(CHECK, format_args!("{mib} MiB are free at {folder}"), advice),
         TOO_LITTLE..LITTLE => findings.warning(CHECK, format_args!("only {mib} MiB are free at {folder}"), advice),
-        // File systems that make inodes as they go report none at all.
+        // File systems that create inodes on demand report none.
         _ if inodes > 0 && free_inodes < 100 => {
             findings.problem(CHECK, format_args!("only {free_inodes} inodes are free at {folder}"), advice);
         }

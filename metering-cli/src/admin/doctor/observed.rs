@@ -1,4 +1,5 @@
-//! What proxies really send, and which upstreams get no requests: the running server has it in its metrics.
+//! The headers that proxies really send, and the upstreams that get no requests, from the metrics of the running
+//! server.
 
 use std::time::Duration;
 

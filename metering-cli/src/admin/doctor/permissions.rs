@@ -15,7 +15,7 @@ pub(super) fn check(file: Option<&Path>, loaded: &Loaded, findings: &mut Finding
         secret_file(path, findings);
     }
     if !checked.is_empty() {
-        findings.ok(CHECK, format_args!("{} files with secrets looked at", checked.len()));
+        findings.ok(CHECK, format_args!("{} files with secrets checked", checked.len()));
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
 const UNREACHABLE: &str = "start the server, then check the name, the firewall, and what the proxy forwards; from this \
                            machine it may also be unreachable although clients reach it";
 
-/// The transport reports what rustls says of a certificate as text: "invalid peer certificate: UnknownIssuer".
+/// The transport reports rustls's certificate errors as text: "invalid peer certificate: UnknownIssuer".
 fn advice_on(problem: &str) -> &'static str {
     if problem.contains("certificate") {
         return "clients refuse this certificate too, unless they trust its issuer: get one from a public authority for \

@@ -29,7 +29,7 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
     };
     if let Location::Sqlite(path) = &location {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // The server makes a folder that is missing.
+        // The server creates a missing folder.
         disk::check(folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new(".")), findings);
         if !path.exists() {
             let advice = "the server makes one when it starts; if there was one, check data and database";
@@ -45,7 +45,7 @@ pub(super) async fn check(config: &Config, findings: &mut Findings) {
         ),
         Ok(inspection) => {
             let is_current = judge(&location, &inspection, findings);
-            // To open it would migrate it.
+            // Opening the store would migrate it.
             if is_current {
                 open(&location, config, findings).await;
             }
@@ -60,11 +60,11 @@ async fn inspect(location: &Location) -> Result<Inspection, StoreError> {
     }
 }
 
-/// Whether the schema is this program's.
+/// Whether the schema matches this program's.
 fn judge(location: &Location, inspection: &Inspection, findings: &mut Findings) -> bool {
     let Inspection { schema, supported, unsafe_settings, missing_rights } = inspection;
     for setting in unsafe_settings {
-        let advice = "set it to on, and restart PostgreSQL: otherwise charges that were answered can be lost";
+        let advice = "set it to on, and restart PostgreSQL: otherwise acknowledged charges can be lost";
         findings.problem(CHECK, format_args!("{location}: {setting}"), advice);
     }
     for right in missing_rights {
@@ -112,7 +112,7 @@ async fn open(location: &Location, config: &Config, findings: &mut Findings) {
         && count > 0
     {
         let advice = "`metering admin payments list` finds them, older ones with --from-block; then assign them";
-        findings.warning("payments", format_args!("payments that arrived and that nobody claimed: {count}"), advice);
+        findings.warning("payments", format_args!("unclaimed payments: {count}"), advice);
     }
 }
 

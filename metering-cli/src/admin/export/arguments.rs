@@ -34,7 +34,7 @@ pub(crate) struct ExportArgs {
     pub(super) with_hashes: bool,
     #[command(flatten)]
     pub(super) days: Days,
-    /// For usage: write each whole UTC day to a file of its own in this directory, such as usage-2026-11-21.csv. Run it
+    /// For usage: write each whole UTC day to its own file in this directory, such as usage-2026-11-21.csv. Run it
     /// again to add the days since; of the last 35 days, files whose usage has changed are replaced.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["output", "force"])]
     pub(super) incremental: Option<PathBuf>,

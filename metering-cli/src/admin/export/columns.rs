@@ -117,7 +117,7 @@ impl Exported for PaymentRecord {
         ("payer_address", |record| text(&record.payment.payer)),
         ("recipient", |record| text(&record.payment.recipient)),
         ("token_contract", |record| text(&record.payment.token)),
-        // As text: it has more digits than the number types of other programs.
+        // As text, because it has more digits than other programs' number types.
         ("amount_atomic", |record| text(&record.payment.amount)),
         ("org_id", |record| text(&record.account)),
         ("used_as", |record| text(&record.used_as.as_str())),

@@ -18,7 +18,7 @@ use crate::progress::{Progress, Unit};
 /// Writes the days before `today` that have usage to files of a directory.
 ///
 /// # Errors
-/// When a file cannot be written or the store fails. The files that were finished before stay.
+/// When a file cannot be written or the store fails. Finished files stay.
 pub(super) async fn write(
     export: &ExportArgs,
     store: &dyn FullStore,

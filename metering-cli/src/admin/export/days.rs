@@ -39,7 +39,7 @@ impl Days {
         }
     }
 
-    /// The totals of these days after a cursor. Ends with the last day.
+    /// The totals of these days after a cursor. Stops after the last day.
     pub(crate) async fn page(
         self,
         store: &dyn FullStore,

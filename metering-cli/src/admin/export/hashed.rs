@@ -1,4 +1,4 @@
-//! Accounts with the hashes of their keys: all that another service needs to take them over.
+//! Accounts with the hashes of their keys: everything that another service needs to take them over.
 
 use std::collections::BTreeSet;
 
@@ -63,7 +63,7 @@ async fn used(store: &dyn FullStore, account: &Account) -> Result<Vec<UsedTransa
     }
 }
 
-/// Those of one account, and the remaining ones.
+/// The keys of one account, and the remaining ones.
 macro_rules! columns {
     ($($index:literal)*) => {
         &[

@@ -1,4 +1,4 @@
-//! Writes what the arguments say, page by page, to a file or to standard output.
+//! Runs the export of the arguments, page by page, to a file or to standard output.
 
 use std::fmt;
 use std::io::{BufWriter, Write};
@@ -23,7 +23,7 @@ use crate::progress::{Progress, size};
 /// How many items are read per page.
 const PAGE: u32 = 1_000;
 
-/// What an export has written.
+/// The result of an export.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written {
     rows: u64,
@@ -38,7 +38,7 @@ impl fmt::Display for Written {
 }
 
 impl ExportArgs {
-    /// Writes a file, which appears when it is finished.
+    /// Writes a file, which appears only when it is complete.
     pub(super) async fn write_file(
         &self,
         store: &dyn FullStore,

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::failure::Failure;
 
-/// The largest record. A line that is longer is no record, and would fill memory.
+/// The largest record. A longer line is not a record, and would fill memory.
 const MAX_RECORD_BYTES: u64 = 4 << 20;
 /// The largest file that is read as a whole: a CSV file, whose quotes may span lines, or a JSON array.
 const MAX_WHOLE_BYTES: u64 = 256 << 20;
@@ -18,7 +18,7 @@ const MAX_WHOLE_BYTES: u64 = 256 << 20;
 /// The fields of a record as text. Fields without a value are missing.
 pub(super) type Fields = BTreeMap<String, String>;
 
-/// The place of a record in the file, and its fields or what is wrong with it.
+/// The place of a record in the file, and its fields or the problem with it.
 pub(super) type LocatedFields = (String, Result<Fields, String>);
 
 /// Reads records.
@@ -91,7 +91,7 @@ impl Records {
         Ok(Self::Csv(Box::new(reader), headings))
     }
 
-    /// The next record: its place in the file, and its fields or what is wrong with it. An error ends the import.
+    /// The next record: its place in the file, and its fields or the problem with it. An error ends the import.
     pub(super) fn next(&mut self) -> Result<Option<LocatedFields>, Failure> {
         match self {
             Self::Csv(reader, headings) => {

@@ -1,4 +1,4 @@
-//! Open quotes of the other service: opened here too, so that what is paid on moving day still buys an account.
+//! Open quotes of the other service: opened here too, so that payments during the move still buy an account.
 
 use metering_core::FullStore;
 use metering_core::payments::Quote;

@@ -1,4 +1,4 @@
-//! What an import did, and the proof that the balances are equal.
+//! The result of an import, and the proof that the balances are equal.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -27,9 +27,9 @@ pub(super) struct Report {
     /// Imported by an earlier run.
     already_there: u64,
     refused: u64,
-    /// Accounts whose balance in the store is that of the file.
+    /// Accounts whose balance in the store equals the file's.
     equal: u64,
-    /// Accounts that were imported, and used or changed since.
+    /// Accounts that were used or changed since their import.
     changed_since: u64,
     /// Accounts whose balance differs, or that are missing.
     unequal: u64,
@@ -39,16 +39,16 @@ pub(super) struct Report {
     rounded_accounts: u64,
     rounding: CreditSum,
     rounding_by_account: BTreeMap<String, Credits>,
-    /// Totals of the store that are not the sum of ledger and usage.
+    /// Totals in the store that differ from the sum of ledger and usage.
     discrepancies: u64,
     /// Open quotes that were imported, and those that an earlier run had imported.
     quotes: u64,
     quotes_already_there: u64,
     oddities: Vec<ImportFinding>,
-    /// What a dry run has seen in the file; a real import looks in the store.
+    /// The accounts that a dry run has seen in the file; a real import looks in the store.
     #[serde(skip)]
     seen: HashSet<String>,
-    /// The ids of the file's accounts that an import has dealt with.
+    /// The ids of the accounts that an import has processed.
     #[serde(skip)]
     dealt_with: HashSet<String>,
 }
@@ -81,7 +81,7 @@ impl Report {
         }
     }
 
-    /// What an account has that an earlier account of the file has too.
+    /// The value that an account shares with an earlier account of the file.
     fn repeated(&mut self, planned: &PlannedAccount) {
         let account = &planned.account;
         let mut is_repeated = |what: String| !self.seen.insert(what);

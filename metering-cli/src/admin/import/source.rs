@@ -36,7 +36,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// `now` stands in for times that the file does not have.
+    /// `now` replaces times that the file does not have.
     pub(super) fn open(path: &Path, format: FileFormat, now: Timestamp) -> Result<Self, Failure> {
         match format {
             FileFormat::Accounts => Ok(Self::Accounts(Records::open(path)?, now)),
@@ -44,7 +44,8 @@ impl Source {
         }
     }
 
-    /// How many accounts a file has, to show progress; `None` if it cannot be read to its end, which the import will say.
+    /// How many accounts a file has, to show progress; `None` if it cannot be read to its end, which the import will
+    /// report.
     pub(super) fn count(path: &Path, format: FileFormat, now: Timestamp) -> Option<u64> {
         let mut source = Self::open(path, format, now).ok()?;
         let mut count = 0;
@@ -80,7 +81,7 @@ impl Source {
         }))
     }
 
-    /// What is odd about the file, apart from its accounts.
+    /// Findings about the file, apart from its accounts.
     pub(super) fn oddities(&self) -> Result<Vec<ImportFinding>, Failure> {
         match self {
             Self::Accounts(..) => Ok(Vec::new()),

@@ -79,7 +79,7 @@ impl ShowArgs {
     }
 }
 
-/// Change the terms of a key. A term that is not given stays as it is.
+/// Change the terms of a key. Omitted terms do not change.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too. A new limit counts what was used since its period began.
@@ -96,7 +96,7 @@ pub(crate) struct SetArgs {
     format: Format,
 }
 
-/// Switch a key off, and its child keys with it.
+/// Disable a key and its child keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too.
@@ -110,7 +110,7 @@ pub(crate) struct DisableArgs {
     format: Format,
 }
 
-/// Switch a key on again.
+/// Enable a key again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately, in running servers too. A key that leaked must be rotated instead.

@@ -14,7 +14,7 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::{Format, write_json};
 
-/// Delete the log's entries from before a day. Their hashes stay, so that the log can still be followed.
+/// Delete the log's entries from before a day. Their hashes stay, so the log can still be audited.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Entries are deleted in groups of 256, once the whole group is older. The newest ones stay, however old. Deleted
@@ -26,7 +26,7 @@ Examples:
   metering admin log prune --before 2025-01-01 --dry-run
   metering admin log prune --before 2025-01-01 --yes")]
 pub(super) struct PruneArgs {
-    /// The first UTC day whose entries stay.
+    /// The first UTC day to keep.
     #[arg(long, value_name = "DAY")]
     before: Day,
     /// Show what would be deleted, and delete nothing.
@@ -39,11 +39,11 @@ pub(super) struct PruneArgs {
     format: Format,
 }
 
-/// What is pruned from an epoch.
+/// The pruned part of an epoch.
 #[derive(Debug)]
 struct Plan {
     epoch: LogEpoch,
-    /// The first bundle that stays.
+    /// The first bundle that is kept.
     below: u64,
 }
 
@@ -53,7 +53,7 @@ struct Pruned {
     origin: String,
     /// How many entries were deleted, or would be.
     entries: u64,
-    /// The first one that stays.
+    /// The first one that is kept.
     first_entry: u64,
 }
 
@@ -101,7 +101,8 @@ impl Plan {
     async fn of(store: &dyn FullStore, epoch: LogEpoch, before: Day) -> Result<Option<Self>, StoreError> {
         let ever = Timestamp::from_unix_millis(i64::MAX);
         let older = store.bundles_of(epoch.number, before.start(), ever).await?.start;
-        // The same as in the store: what the sequencer reads when it restarts stays, and so does the last bundle.
+        // The same rule as in the store: the bundles that the sequencer reads on a restart are kept, and the last
+        // bundle too.
         let needed = if epoch.ended_at.is_none() { epoch.swept_from } else { epoch.size };
         let below = older.min(needed / BUNDLE).min(epoch.size.saturating_sub(1) / BUNDLE);
         Ok((below > epoch.minimum).then_some(Self { epoch, below }))

@@ -1,4 +1,4 @@
-//! What an epoch is signed with, and where it is served: its verifier key follows from both.
+//! An epoch's signing key and URL: together they determine its verifier key.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ struct Configured {
 }
 
 impl Signer {
-    /// The origin of an epoch. Clients know the log by it, so it cannot change later.
+    /// The origin of an epoch. It identifies the log to clients, so it cannot change later.
     pub(super) fn origin(&self, session: &Session, epoch: u32) -> Result<String, Failure> {
         let url = match &self.public_url {
             Some(url) => url.clone(),

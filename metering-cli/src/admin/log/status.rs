@@ -19,7 +19,7 @@ const COUNTED: u32 = 10_000;
 /// Leaves of a bundle.
 pub(super) const BUNDLE: u64 = 256;
 
-/// Show the epochs of the log, and what is not in it yet.
+/// Show the epochs of the log, and the postings that are not in it yet.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 While a server with the key runs, postings are in the log after a second or two, and the published checkpoint has nearly all
@@ -55,11 +55,11 @@ struct Epoch {
     published: Option<u64>,
 }
 
-/// What is committed but not in the log yet.
+/// Postings that are committed but not in the log yet.
 #[derive(Debug, Serialize)]
 struct Waiting {
     unlogged: usize,
-    /// How long the oldest waits.
+    /// The age of the oldest one.
     lag_seconds: i64,
 }
 

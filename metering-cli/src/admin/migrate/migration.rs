@@ -42,11 +42,11 @@ impl Migration {
         if !comparison.is_equal() {
             return Ok(self.report(Ending::NotEqual, comparison));
         }
-        // Equal records imply equal books, but this checks the tables themselves, not what was read from them.
+        // Equal records imply equal books, but this checks the tables themselves, not the records read from them.
         self.progress.begin("Verifying the copy", Unit::Steps, None);
         let found = to.verify().await.map_err(|error| interrupted(&error))?;
         verify::outcome(found.discrepancies.len())?;
-        // Marker first: if this is interrupted, neither store can be used until the command is run again.
+        // Set the marker first: after an interruption, neither store can be used until the command is run again.
         self.from.mark(&self.to.shown(), SystemClock.now()).await?;
         to.store().finish().await.map_err(|error| interrupted(&error))?;
         Ok(self.report(Ending::Moved, comparison))
@@ -70,8 +70,7 @@ impl Migration {
         Ok(Report { upgrade, ..self.report(ending, comparison) })
     }
 
-    /// The status of the target, unless it forbids the move, and the versions between which its schema would be
-    /// upgraded.
+    /// The status of the target, unless it prevents the move, and the versions of a schema upgrade.
     async fn target_state(&self) -> Result<(TargetState, Option<(i64, i64)>), Failure> {
         let look = self.to.look().await?;
         let found = match &look {

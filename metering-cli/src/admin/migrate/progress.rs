@@ -1,11 +1,11 @@
-//! The progress of a step that goes through the sections of a store, one after the other.
+//! The progress of a step over the sections of a store.
 
 use metering_core::StoreError;
 use metering_sql::transfer::{Export, Section};
 
 use crate::progress::{Progress, Unit, numbered};
 
-/// How many records each section has, as far as that is known.
+/// How many records each section has, where known.
 pub(super) async fn counts(store: &dyn Export) -> Result<Vec<(Section, Option<u64>)>, StoreError> {
     let mut counts = Vec::with_capacity(Section::ALL.len());
     for section in Section::ALL {
@@ -28,7 +28,7 @@ impl<'p> Sections<'p> {
         Self { progress, what, counts, current: None }
     }
 
-    /// Says how many records of a section are done.
+    /// Reports how many records of a section are done.
     pub(super) fn step(&mut self, section: Section, records: u64) {
         let before = match self.current {
             Some((current, before)) if current == section => before,

@@ -35,7 +35,7 @@ pub(super) struct Report {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) ending: Ending,
-    /// The versions from and to which the target's schema would be upgraded.
+    /// The versions before and after the upgrade of the target's schema.
     pub(super) upgrade: Option<(i64, i64)>,
     pub(super) comparison: Comparison,
     /// How the log of the old store ended, if it has a log.

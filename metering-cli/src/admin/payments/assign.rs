@@ -52,7 +52,7 @@ pub(crate) struct AssignArgs {
     format: Format,
 }
 
-/// What the payment is worth.
+/// The value of the payment.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct WorthArgs {

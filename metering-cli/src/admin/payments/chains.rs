@@ -13,14 +13,14 @@ use serde::Deserialize;
 
 use crate::failure::Failure;
 
-/// The part of the configuration that is about chains.
+/// The chains section of the configuration.
 #[derive(Debug, Deserialize)]
 struct Sections {
     #[serde(default)]
     chains: BTreeMap<String, ChainConfig>,
 }
 
-/// The part that is about receipts.
+/// The receipts section.
 #[derive(Debug, Deserialize)]
 struct ReceiptsSection {
     #[serde(default)]
@@ -73,8 +73,8 @@ pub(in crate::admin) fn all(sources: &Sources) -> Result<Chains, Failure> {
     chains.if_readable(&config_location(sources))
 }
 
-/// The rates in the configuration, for the value of a payment that is assigned. Those that a server reads somewhere are
-/// known to that server only.
+/// The rates in the configuration, for the value of a payment that is assigned. Rates that a server fetches are known
+/// only to that server.
 pub(in crate::admin) fn rates(sources: &Sources) -> Result<Option<Arc<ExchangeRates>>, Failure> {
     let ReceiptsSection { receipts } = sources.read()?;
     Ok(receipts.currency.as_ref().map(CurrencyConfig::exchange_rates).transpose()?.map(Arc::new))
@@ -86,7 +86,7 @@ pub(in crate::admin) fn configured_ids(sources: &Sources) -> Result<BTreeSet<u64
 }
 
 impl Chains {
-    /// The chains, if at least one can be read. `place` is where they are configured.
+    /// The chains, if at least one can be read. `place` names where they are configured.
     pub(in crate::admin) fn if_readable(self, place: &str) -> Result<Self, Failure> {
         if self.readable.is_empty() {
             return Err(Failure::Failed(format!("no chain in {place} has rpc_urls to read it from")));
@@ -171,7 +171,7 @@ mod tests {
     fn invalid_settings_are_named_without_secrets() {
         let with = |line: &str| format!("{BASE}{line}\n");
         type Variables = &'static [(&'static str, &'static str)];
-        // text, variables, what the message says
+        // text, variables, message
         let table: [(String, Variables, &str); 6] = [
             (with("rpc_urls = [https://rpc.example.com/secretkey]"), &[], "line 4"),
             (with("rpc_urls = \"wss://rpc.example.com/secretkey\""), &[], "chains.base.rpc_urls"),

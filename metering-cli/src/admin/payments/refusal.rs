@@ -1,4 +1,4 @@
-//! Why a chain was not scanned or a payment not assigned, with the exit code and the options that help.
+//! The reasons why a chain was not scanned or a payment not assigned, with the exit code and the options that help.
 
 use metering_admin::payments::{AssignError, ScanError};
 

@@ -96,7 +96,7 @@ fn parse(text: &str) -> Result<Parsed, String> {
     Ok(parsed)
 }
 
-/// Prints what may be unexpected: fields that were ignored, and recipients that come from the file.
+/// Warns about ignored fields, and about recipients from the file.
 fn print_notices(parsed: &Parsed) {
     if !parsed.ignored.is_empty() {
         let names: Vec<&str> = parsed.ignored.iter().map(String::as_str).collect();
@@ -112,7 +112,7 @@ fn print_notices(parsed: &Parsed) {
     }
 }
 
-/// As much of a plan's name as can be read, if the plan as a whole is invalid.
+/// The readable part of a plan's name, if the plan is invalid.
 fn name_of(raw: &RawValue) -> String {
     let object: serde_json::Value = serde_json::from_str(raw.get()).unwrap_or_default();
     match (object["id"].as_str(), object["chain_id"].as_u64()) {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(parse("[]").unwrap().plans, []);
     }
 
-    /// A list as other services publish it, with numbers in every form that occurs.
+    /// A list as other services publish it, with numbers in every known form.
     #[test]
     fn published_price_list_is_read_exactly() {
         let text = r#"{
@@ -179,7 +179,7 @@ mod tests {
     fn invalid_plan_is_named() {
         let second = PLAN.replace("\"a\"", "\"b\"");
         let with = |from: &str, to: &str| format!("[{PLAN},{}]", second.replace(from, to));
-        // text, what the message says
+        // text, message
         let table = [
             (format!("[{PLAN},{PLAN}]"), "a on chain 1 appears twice, as entries 1 and 2"),
             (with("123456789.12345678", "0"), "entry 2: plan b on chain 1: credits must be above zero"),

@@ -17,11 +17,11 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 pub(super) struct PlanList<'a> {
     pub(super) plans: Vec<&'a RawValue>,
-    /// Who is paid on each chain; `None` if the list does not come from a service.
+    /// The recipient on each chain; `None` if the list does not come from a service.
     recipients: Option<BTreeMap<u64, Address>>,
 }
 
-/// The response of `GET /credits/plans`, as far as it is needed here.
+/// The fields read from the response to `GET /credits/plans`.
 #[derive(Deserialize)]
 struct PriceList<'a> {
     #[serde(borrow)]
@@ -59,7 +59,7 @@ pub(super) struct ListedPlan {
     sort_order: Option<Exact<i32>>,
 }
 
-/// The fields of a plan, and those that services print with one.
+/// The fields of a plan, and the extra ones that services print.
 const FIELDS: &str = "id chain_id token_symbol payment_kind credits bonus_credits token_amount token_contract \
                       token_decimals label description offer discount_percent active recipient sort_order rpc_url buys";
 
@@ -77,12 +77,12 @@ impl<'a> PlanList<'a> {
         list.map_err(|error| format!("expected an array of plans, or an object with \"plans\": {error}"))
     }
 
-    /// The sort order of a plan that has none: a published list is already in order.
+    /// The sort order of a plan without one: a published list is already in order.
     pub(super) fn position(&self, number: i32) -> i32 {
         if self.recipients.is_some() { number } else { 0 }
     }
 
-    /// Who is paid on a chain, according to the list.
+    /// The recipient on a chain, according to the list.
     pub(super) fn recipient(&self, chain_id: u64) -> Option<Address> {
         self.recipients.as_ref()?.get(&chain_id).copied()
     }
@@ -127,7 +127,7 @@ impl ListedPlan {
 #[derive(Debug)]
 struct Exact<T>(T);
 
-/// What an [`Exact`] should be, for error messages.
+/// The expected form of an [`Exact`], for error messages.
 trait Described {
     const EXPECTED: &str;
 }
@@ -181,7 +181,7 @@ where
     }
 }
 
-/// Whether a plan is on sale: a boolean, or 1 or 0 as databases print one.
+/// Whether a plan is on sale: a boolean, or 1 or 0 as databases print it.
 #[derive(Debug)]
 struct Switch(bool);
 

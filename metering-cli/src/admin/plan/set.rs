@@ -74,7 +74,7 @@ struct Fields {
     /// Whether the plan is on sale.
     #[arg(long, value_name = "BOOL")]
     active: Option<bool>,
-    /// Who is paid, if not the chain's recipient.
+    /// The recipient, if not the chain's.
     #[arg(long, value_name = "ADDRESS")]
     recipient: Option<Address>,
     /// The position in lists, lowest first.
@@ -115,7 +115,7 @@ impl SetArgs {
         };
         plan.validate().map_err(|error| Failure::Usage(error.to_string()))?;
         unconfigured::warn(session, std::slice::from_ref(&plan));
-        // Created only now, so that an invalid plan does not leave an empty store behind.
+        // Open the store only now, so that an invalid plan does not create an empty one.
         session.administrator_or_new().await?.put_plans(vec![plan.clone()]).await?;
         if self.format.json {
             return write_json(out, &plan);

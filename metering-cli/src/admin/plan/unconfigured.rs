@@ -8,8 +8,8 @@ use crate::admin::payments::chains;
 use crate::admin::session::Session;
 use crate::output::notice;
 
-/// Says which of the plans cannot be bought yet. Says nothing where the chains are not known: on a server, or without
-/// its configuration.
+/// Warns about plans that cannot be bought yet. Prints nothing if the chains are unknown: for a server, or without its
+/// configuration.
 pub(super) fn warn(session: &Session, plans: &[Plan]) {
     if session.server().is_some() {
         return;

@@ -10,7 +10,7 @@ use metering_tests::documents::{documents, shell};
 
 use super::{Cli, all_commands};
 
-/// What readers fill in, and an example of it.
+/// Placeholders, with an example of each.
 const FILLED_IN: [(&str, &str); 10] = [
     ("$ORG", "org_0123456789abcdefghij"),
     ("ORG", "org_0123456789abcdefghij"),
@@ -44,7 +44,7 @@ struct Programs {
 }
 
 impl Programs {
-    /// Why a command line is wrong.
+    /// Why a command line is invalid.
     fn problem(&mut self, words: &[String]) -> Option<clap::Error> {
         let filled_in =
             |word: &String| FILLED_IN.iter().find(|(open, _)| open == word).map(|(_, value)| (*value).to_owned());
@@ -100,7 +100,7 @@ fn every_option_is_in_a_document_and_those_in_running_text_exist() {
 fn commands_in_documents_parse_and_every_command_is_in_one() {
     let mut programs = Programs { client: Cli::command(), server: Arguments::command() };
     let (mut named, mut wrong, mut shown) = (BTreeSet::new(), Vec::new(), 0);
-    // What the changelog says of earlier versions was true then.
+    // The changelog may name what existed only in earlier versions.
     for (file, document) in documents().iter().filter(|(file, _)| file.as_path() != Path::new("CHANGELOG.md")) {
         let scripts = document.code_blocks.iter().filter_map(|block| block.script());
         let blocks = scripts.flat_map(|script| script.commands).filter_map(of_ours).map(|words| (words, true));

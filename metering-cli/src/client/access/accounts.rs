@@ -7,9 +7,10 @@ mod list;
 use crate::commands::commands;
 
 commands! {
-    /// Manage child accounts: accounts of your own customers, each with keys, a balance and statements of its own.
+    /// Manage child accounts: accounts of your own customers, each with its own keys, balance and statements.
     ///
-    /// You fill them with your credits. A child account does not learn whose it is. Only the account's first key can do this.
+    /// You fill them with your credits. A child account cannot see its parent account. Only the account's first key can
+    /// do this.
     #[command(after_help = "\
 Examples:
   metering accounts create customer-1

@@ -11,8 +11,8 @@ use crate::failure::Failure;
 
 /// Print everything that the service stores of the account, as JSON.
 ///
-/// Needs the account's first key. Without secrets. Long lists are cut, and `next` says where they continue: `metering usage`,
-/// `receipts` and `events` list the rest.
+/// Needs the account's first key. Without secrets. Long lists are truncated, and `next` is the cursor of the rest:
+/// `metering usage`, `receipts` and `events` list the rest.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

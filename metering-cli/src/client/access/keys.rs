@@ -9,8 +9,8 @@ use crate::commands::commands;
 commands! {
     /// Make keys for others, with limits, and manage them.
     ///
-    /// A key manages itself and its child keys, if it has the scope `manage`. A child key cannot be used for
-    /// more than its parent, and stops with it.
+    /// A key manages itself and its child keys, if it has the scope `manage`. A child key cannot do more than its
+    /// parent, and stops working with it.
     #[command(after_help = "\
 Examples:
   metering keys create --name sub-agent --limit 5 --limit-reset daily

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::client::payments::payment::paid::Issued;
 use crate::failure::Failure;
 
-/// How often a request without a response is sent before the user is asked to try later.
+/// How often a request without a response is retried before the command gives up.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(super) struct Replacement<'a, B> {
     pub(super) path: &'a str,
     pub(super) body: B,
-    /// The status that means that there is no new key, even if an earlier response was lost.
+    /// The status that proves that there is no new key, even if an earlier response was lost.
     pub(super) final_status: u16,
     /// Whether an earlier run may have replaced the key.
     pub(super) is_begun: bool,
@@ -56,7 +56,7 @@ fn has_status(error: &ClientError, status: u16) -> bool {
     matches!(error, ClientError::Refused(refusal) if refusal.status == status)
 }
 
-/// Whether the key may have been replaced, or may be by another attempt.
+/// Whether the key may have been replaced, or another attempt may replace it.
 fn is_uncertain(error: &ClientError) -> bool {
     match error {
         ClientError::Refused(refusal) => refusal.status.is_server_error(),

@@ -62,7 +62,7 @@ pub(crate) fn make_directory(directory: &Path) -> Result<(), Failure> {
     builder.create(directory).map_err(failed)
 }
 
-/// A lock that one process at a time can hold. Released when dropped, and when the process ends in any way.
+/// A lock that one process at a time can hold. Released when dropped, and when the process ends for any reason.
 #[derive(Debug)]
 pub(crate) struct FileLock(#[expect(dead_code, reason = "held, not read: the open file holds the lock")] File);
 
@@ -70,7 +70,7 @@ impl FileLock {
     /// Takes the lock.
     ///
     /// # Errors
-    /// [`Failure::Conflict`] when another process has it; `doing` says what that process is doing.
+    /// [`Failure::Conflict`] when another process has it; `doing` describes the work of that process.
     pub(crate) fn acquire(path: PathBuf, doing: &str) -> Result<Self, Failure> {
         if let Some(directory) = path.parent() {
             make_directory(directory)?;

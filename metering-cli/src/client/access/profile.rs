@@ -71,21 +71,21 @@ pub(crate) struct Settings {
     pub(crate) api_key: Option<ApiKey>,
     /// The account's id.
     pub(crate) org_id: Option<String>,
-    /// What may be paid for calls.
+    /// Limits on payments for calls.
     pub(crate) pay: PaySettings,
 }
 
-/// What the user allows for payments without a prompt.
+/// The user's limits on payments without a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PaySettings {
-    /// The most to pay in 24 hours.
+    /// The maximum to pay in 24 hours.
     pub(crate) daily_limit: Option<Amount>,
     /// Tokens to pay with, in addition to the known ones.
     pub(crate) tokens: Vec<Token>,
 }
 
 impl PaySettings {
-    /// The most to pay in 24 hours: one token, unless the user chose another limit.
+    /// The maximum to pay in 24 hours: one token, unless the user set another limit.
     pub(crate) fn daily_limit(&self) -> Amount {
         self.daily_limit.unwrap_or(Amount::ONE)
     }

@@ -109,8 +109,8 @@ struct LinkRequest<'a> {
     token: &'a str,
 }
 
-/// The token of a link to `service`: another service could use it up. The errors do not repeat the text, which is a
-/// secret.
+/// The token of a link, which must be to `service`: another service could use it up. The errors do not repeat the text,
+/// which is a secret.
 fn token_of(link: &str, service: &ServiceUrl) -> Result<LinkToken, Failure> {
     let (page, text) = link.trim().rsplit_once('#').unwrap_or(("", link.trim()));
     let token = LinkToken::parse(text).map_err(|_| {

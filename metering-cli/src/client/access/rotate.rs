@@ -1,5 +1,5 @@
-//! `metering rotate`: replaces an account's key. The wallet that paid for the account proves who owns it, or the key
-//! does.
+//! `metering rotate`: replaces an account's key. The proof of ownership is a signature of the wallet that paid for the
+//! account, or the key itself.
 
 use std::io::Write;
 
@@ -48,10 +48,10 @@ pub(crate) struct RotateArgs {
     /// Only print the text to sign.
     #[arg(long, requires = "address", conflicts_with_all = ["nonce", "signature"])]
     challenge_only: bool,
-    /// The nonce of the text that was signed elsewhere.
+    /// The nonce of the text that you signed elsewhere.
     #[arg(long, value_name = "NONCE", requires_all = ["address", "signature"])]
     nonce: Option<String>,
-    /// The signature that was made elsewhere.
+    /// The signature that you made elsewhere.
     #[arg(long, value_name = "HEX", requires_all = ["address", "nonce"])]
     signature: Option<String>,
     /// Replace the profile's key even if it is the key of another account.

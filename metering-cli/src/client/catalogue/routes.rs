@@ -18,7 +18,7 @@ const CATALOGUE: &str = "/endpoints.json";
 
 /// List the metered routes with their prices.
 ///
-/// DATA is what `call` sends with --data: JSON, in brackets where it is optional. --json has the schemas.
+/// DATA is the body that `call` sends with --data: JSON, in brackets where it is optional. --json has the schemas.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +45,7 @@ const DATA: Column = Column::word("DATA").optional(2);
 const CREDITS: Column = Column::text("CREDITS");
 const DESCRIPTION: Column = Column::text("DESCRIPTION").optional(1);
 
-/// The routes as a table. The column for bodies is there if a request has one.
+/// The routes as a table. There is a column for bodies if any route takes one.
 fn table_of(catalogue: &Catalogue) -> Table {
     if catalogue.routes().iter().all(|route| route.body_use() == BodyUse::None) {
         let mut table = Table::new(&[METHOD, ROUTE, CREDITS, DESCRIPTION]);
@@ -66,7 +66,7 @@ pub(crate) struct Fetched {
     pub(crate) catalogue: Catalogue,
     /// As the service wrote it.
     text: String,
-    /// What the names of its MCP tools begin with.
+    /// The prefix of its MCP tools' names.
     pub(crate) tool_prefix: ToolPrefix,
 }
 
@@ -84,7 +84,7 @@ pub(crate) async fn catalogue(client: &Client) -> Result<Catalogue, Failure> {
 /// When the service rejects the request, does not respond, or responds with something else.
 pub(crate) async fn fetch(client: &Client) -> Result<Fetched, Failure> {
     let response = client.get(CATALOGUE).await?;
-    // A service of an earlier version does not send it.
+    // Earlier versions of the service do not send it.
     let tool_prefix = response.headers.get(TOOL_PREFIX_HEADER).and_then(|value| value.to_str().ok()?.parse().ok());
     let text = String::from_utf8(response.body.to_vec())
         .map_err(|_| Failure::Failed(format!("the service's {CATALOGUE} is not UTF-8")))?;
@@ -105,7 +105,7 @@ fn target(route: &Route) -> String {
     target
 }
 
-/// What `call --data` sends to the route.
+/// The body that `call --data` sends to the route.
 fn data(route: &Route) -> &'static str {
     match route.body_use() {
         BodyUse::None => "",

@@ -35,11 +35,11 @@ use crate::table::printable;
 
 /// Call a metered route and print its response.
 ///
-/// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr, or what is
-/// held until the cost is known. `metering routes` lists the routes.
+/// The response goes to standard output unchanged, as it arrives; the charge and the balance go to stderr, or the
+/// credits held until the cost is known. `metering routes` lists the routes.
 ///
-/// With --pay, it calls any URL, and pays from a wallet if the service asks for it. Run it again after a failure: what
-/// was signed for the call is sent again, and nothing is paid twice.
+/// With --pay, it calls any URL, and pays from a wallet if the service asks for payment. Run it again after a failure:
+/// it resends the payment signed for the call, and never pays twice.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("files").args(["output", "receipt"]).multiple(true)))]
 #[command(after_help = "\
@@ -63,8 +63,8 @@ pub(crate) struct CallArgs {
     /// The HTTP method; GET unless the route or --data says otherwise.
     #[arg(long, short = 'X', value_name = "METHOD", value_parser = read_method)]
     method: Option<Method>,
-    /// A JSON document to send: the JSON itself, @FILE, or - for standard input. With a Content-Type among the headers,
-    /// it can be anything.
+    /// A JSON document to send: the JSON itself, @FILE, or - for standard input. With a Content-Type header, it can be
+    /// anything.
     #[arg(long, short, value_name = "JSON|@FILE|-")]
     data: Option<Payload>,
     /// A header to send.
@@ -73,7 +73,7 @@ pub(crate) struct CallArgs {
     /// Write the response to a file, which appears once it is complete.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Ask for a signed receipt of what the call costs, and write it to a file; `metering receipt verify` checks it.
+    /// Request a signed receipt for the call's cost, and write it to a file; `metering receipt verify` checks it.
     #[arg(long, value_name = "FILE")]
     receipt: Option<PathBuf>,
     /// Replace the files of --output and --receipt if they exist.
@@ -86,7 +86,7 @@ pub(crate) struct CallArgs {
     /// generates a key if none is given. With both, a request whose response was lost is retried too.
     #[arg(long, value_name = "KEY", value_parser = IdempotencyKey::parse)]
     idempotency_key: Option<IdempotencyKey>,
-    /// The longest total wait, in seconds.
+    /// The maximum total wait, in seconds.
     #[arg(long, value_name = "SECONDS", requires = "retry", default_value_t = 300)]
     retry_limit: u64,
     /// Do not print the charge, the balance and payments.
@@ -94,7 +94,7 @@ pub(crate) struct CallArgs {
     quiet: bool,
     #[command(flatten)]
     pay: PayArgs,
-    /// Pay another time, although a payment that was signed for this call before may still be executed.
+    /// Pay again, although an earlier payment signed for this call may still be executed.
     #[arg(long, requires = "pay", help_heading = "Payment")]
     again: bool,
 }
@@ -102,7 +102,7 @@ pub(crate) struct CallArgs {
 /// Where a call goes.
 struct Destined {
     client: Client,
-    /// The path and query, if the user gave a whole URL.
+    /// The path and query, if the user gave a full URL.
     target: Option<String>,
 }
 

@@ -46,7 +46,7 @@ const LOCK_FILE: &str = "catch-up.lock";
 /// Fetches /mpp/snapshot/allTrades/{block} for each block after the cursor up to the latest finalized one, at most 100
 /// per run; without a cursor, only the latest. Each block is charged as one request, and so is the request for the
 /// latest block, whose response is used when that block is reached. The cursor is kept per profile and service, and
-/// moves once a block is safely written: if a run ends early, for whatever reason, the next one continues.
+/// moves once a block is safely written: if a run ends early for any reason, the next one continues.
 ///
 /// With --output, the file has no gaps and no duplicates, not even after a power cut. Standard output cannot be read
 /// back: there, the block at which a run was interrupted may appear twice.
@@ -77,7 +77,7 @@ pub(crate) struct CatchUpArgs {
     /// Skip blocks that the service does not have; they are recorded with the cursor.
     #[arg(long)]
     skip_missing: bool,
-    /// The longest wait, in seconds, if the service asks for one, such as when the rate limit per minute is reached.
+    /// The maximum wait, in seconds, if the service requests one, such as when the rate limit per minute is reached.
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     max_wait: u64,
     /// Print a summary on standard output, as one line of JSON.

@@ -1,7 +1,7 @@
 //! `metering mcp`: serves the tools of the hosted MCP server to clients on this machine, over standard input and
 //! output.
 //!
-//! Standard output belongs to the protocol. The server ends when the client closes standard input.
+//! Only the protocol may write to standard output. The server ends when the client closes standard input.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ In the configuration of an MCP client:
 pub(crate) struct McpArgs {
     #[command(flatten)]
     profile: ProfileArgs,
-    /// The longest that a stream tool waits for events, in seconds.
+    /// How long a stream tool waits for events, in seconds.
     #[arg(
         long,
         value_name = "SECONDS",

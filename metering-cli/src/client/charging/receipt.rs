@@ -1,4 +1,4 @@
-//! Prints what a response's headers say about money: what was charged, or what is held until the cost is known.
+//! Prints the charge from a response's headers, or the credits held until the cost is known.
 
 use std::io::Write;
 use std::time::Duration;
@@ -52,8 +52,8 @@ pub(crate) async fn print_final_charge(client: &Client, headers: &HeaderMap) {
     }
 }
 
-/// Writes the signed receipt of a request that asked for one, after the whole response was received: that of its head, or
-/// else, if its cost was not known then, the one that the service has by now.
+/// Writes the signed receipt of a request that asked for one, after the whole response was received. Without one in the
+/// response's head, because the cost was not known then, it fetches the receipt that the service has by now.
 pub(crate) async fn save(client: &Client, headers: &HeaderMap, mut file: NewFile) -> Result<(), Failure> {
     let receipt = match (header(headers, RECEIPT_HEADER), Held::read(headers)) {
         (None, Some(held)) => held.settled(client).await.and_then(|request| request.receipt),
@@ -68,7 +68,7 @@ pub(crate) async fn save(client: &Client, headers: &HeaderMap, mut file: NewFile
 }
 
 impl Held {
-    /// What is held for the request with this response; `None` if its cost is known.
+    /// The credits held for the request with this response; `None` if its cost is known.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
         if headers.contains_key(CHARGED_HEADER) {
             return None;
@@ -77,7 +77,7 @@ impl Held {
         Some(Self { amount: header(headers, HELD_HEADER)?, request })
     }
 
-    /// Says that credits are held, and how to find out more.
+    /// Prints that credits are held, and how to look up the cost.
     pub(crate) fn sentence(&self) -> String {
         let Self { amount, request } = self;
         match request {
@@ -88,7 +88,7 @@ impl Held {
         }
     }
 
-    /// What the service now says that the request was charged; `None` if it does not know yet, or cannot be reached.
+    /// The charge for the request, according to the service now; `None` if it does not know yet, or cannot be reached.
     pub(crate) async fn charged(&self, client: &Client) -> Option<String> {
         let (charged, amount) = (self.settled(client).await?.charged, &self.amount);
         Some(format!("Charged {charged} credits; {amount} were held."))

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::notice;
 use crate::requests;
 
-/// The most requests that the service lists.
+/// The maximum number of requests that the service lists.
 const MOST: usize = 100;
 
 /// List the requests whose credits are held, newest first, or show one.
@@ -41,7 +41,7 @@ enum Command {
     Show(ShowArgs),
 }
 
-/// Show a request: what it holds or cost, and why.
+/// Show a request: its held credits or its cost, and why.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Responses have the id in the header X-BDS-Request-Id or X-Request-Id. Requests that held credits can be shown for a day

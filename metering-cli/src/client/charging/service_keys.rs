@@ -1,4 +1,4 @@
-//! The keys that a service signs receipts and statements with: fetched from it, or from a file that was kept.
+//! The keys with which a service signs receipts and statements: fetched from it, or read from a saved file.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ use metering_log::keys::JwkSet;
 use crate::client::session::ProfileArgs;
 use crate::failure::Failure;
 
-/// Where the keys are from.
+/// The source of the keys.
 #[derive(Debug, Args)]
 pub(super) struct KeyArgs {
     #[command(flatten)]
@@ -23,10 +23,10 @@ pub(super) struct KeyArgs {
     keys: Option<String>,
 }
 
-/// Public keys, and where they are from.
+/// Public keys, and their source.
 pub(super) struct ServiceKeys {
     pub(super) set: JwkSet,
-    /// The document that has them.
+    /// The document that contains them.
     pub(super) text: String,
     /// The file or the URL.
     pub(super) from: String,
@@ -60,7 +60,7 @@ impl KeyArgs {
 }
 
 impl ServiceKeys {
-    /// A service's keys verify only its own receipts and statements: it could sign others in any name.
+    /// A service's keys verify only its own receipts and statements: it could sign others in any service's name.
     pub(super) fn check_issuer(&self, what: &str, issuer: &str) -> Result<(), Failure> {
         let Some(service) = self.service.as_ref().map(ToString::to_string) else { return Ok(()) };
         if issuer.parse::<ServiceUrl>().is_ok_and(|issuer| issuer.to_string() == service) {
@@ -73,7 +73,7 @@ impl ServiceKeys {
     }
 }
 
-/// A file, or standard input for `-`, and what to call it.
+/// A file, or standard input for `-`, and its name for messages.
 pub(super) fn open(file: &str) -> Result<(Box<dyn Read>, &str), Failure> {
     if file == "-" {
         return Ok((Box::new(io::stdin()), "standard input"));
@@ -99,7 +99,7 @@ mod tests {
             from: String::new(),
             service: url.map(|url| url.parse().unwrap()),
         };
-        // where the keys are from, the issuer, whether that is fine
+        // source of the keys, issuer, accepted
         let table = [
             (None, "https://api.example.com", true),
             (Some("https://api.example.com/"), "https://api.example.com", true),

@@ -22,7 +22,7 @@ Example:
     }
 }
 
-/// Verify the signed receipt of a request, and print what it states.
+/// Verify the signed receipt of a request, and print its contents.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 `metering call PATH --receipt FILE` asks for one. Keep the service's keys (URL/.well-known/metering-keys) with your
@@ -66,7 +66,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<SignedReceipt, Failure> {
     text.parse().map_err(|fault: ReceiptFault| invalid(name, &fault))
 }
 
-/// What a receipt states, if it is one of the service that has the keys.
+/// The contents of a receipt, if the keys belong to its issuer.
 pub(super) fn verify(receipt: &SignedReceipt, name: &str, keys: &ServiceKeys) -> Result<ReceiptPayload, Failure> {
     let payload = receipt.verify(&keys.set).map_err(|fault| invalid(name, &fault))?;
     keys.check_issuer("receipt", &payload.issuer)?;

@@ -73,7 +73,7 @@ struct GetArgs {
     force: bool,
 }
 
-/// Verify a statement: signature, numbers, sums, and that the log has each line.
+/// Verify a statement: its signature, line numbers and sums, and that the log contains each line.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 With --receipt, also checks that the statement contains the requests of your receipts.
@@ -179,7 +179,7 @@ impl VerifyArgs {
         report.write(&keys, self.format, out)
     }
 
-    /// What a page states, if its keys and its log's checkpoint verify it.
+    /// The contents of a page, if its keys and its log's checkpoint verify it.
     fn verify(&self, page: &AccountStatement, keys: &ServiceKeys) -> Result<StatementSummary, Failure> {
         let invalid = |problem: &dyn Display| Failure::Discrepancies(format!("{}: {problem}", self.file));
         let signed = page.checkpoint().parse::<SignedCheckpoint>().map_err(|error| invalid(&error))?;
@@ -210,7 +210,7 @@ impl VerifyArgs {
             let name = name.clone()?;
             Some(VerifierKey::new(name, SignatureKind::Note, key))
         });
-        // A service that does not say which logs it has may use the same key for both.
+        // A service that does not list its logs may use the same key for both.
         let of_logs: Vec<_> = of_logs.collect();
         if of_logs.is_empty() { of_receipts.collect() } else { of_logs }
     }
@@ -228,8 +228,8 @@ impl VerifyArgs {
     }
 }
 
-/// The keys with the name of the log. The operator's other keys do not count: otherwise a second log that nobody
-/// watches, signed with a key that readers know, would pass for the first.
+/// The keys with the name of the log. The operator's other keys do not count: otherwise a second, unwatched log, signed
+/// with a key that readers know, could pass for the first.
 fn of_log(mut keys: Vec<VerifierKey>, origin: &str) -> Vec<VerifierKey> {
     keys.retain(|key| key.name().as_str() == origin);
     keys

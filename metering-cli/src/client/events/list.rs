@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::newest;
 use crate::table::table;
 
-/// Show what happened to the account, newest first: low balances, payments, keys.
+/// Show the account's events, newest first: low balances, payments, keys.
 ///
 /// Events are kept for 30 days. `metering webhooks` sends them to a server of yours. --json has their data.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub(crate) struct EventsArgs {
     /// How many events to show: 1 to 100.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = up_to(100))]
     limit: u32,
-    /// Show the events that follow; the value of `next` in the previous JSON output.
+    /// Continue after this cursor: the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! What happened, in a sentence. An event that this version does not know is shown as the service sent it.
+//! An event as a sentence. An event that this version does not know is shown as the service sent it.
 
 use metering_core::payments::TopUpStop;
 use serde::Deserialize;

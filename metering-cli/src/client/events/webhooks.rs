@@ -7,7 +7,7 @@ mod webhook;
 use crate::commands::commands;
 
 commands! {
-    /// Send the account's events to a server of yours, and see what it responded.
+    /// Send the account's events to your server, and see its responses.
     ///
     /// Requests are signed as the Standard Webhooks specification says, and retried for three days until the server
     /// responds with a 2xx status. Only the account's first key can change webhooks; keys with the scope read list them.

@@ -1,4 +1,4 @@
-//! Credits exactly as the service wrote them. What is displayed is never computed, so that no digit is lost.
+//! Credits exactly as the service wrote them. Displayed amounts are never computed, so no digit is lost.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ impl Amount {
         self.0.starts_with('-') || !self.0.bytes().any(|byte| matches!(byte, b'1'..=b'9'))
     }
 
-    /// The amount in its smallest decimal unit, for comparisons and estimates; further digits are cut off, and so is what
-    /// is out of range.
+    /// The amount in its smallest decimal unit, for comparisons and estimates; further digits are cut off, and
+    /// out-of-range amounts are clamped.
     pub(crate) fn units(&self) -> i128 {
         let (sign, digits) = self.0.strip_prefix('-').map_or((1_i128, &*self.0), |digits| (-1, digits));
         let (integer, fraction) = digits.split_once('.').unwrap_or((digits, ""));

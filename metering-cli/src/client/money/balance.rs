@@ -33,7 +33,7 @@ pub(crate) struct BalanceArgs {
     format: Format,
 }
 
-/// The usage that the pace is taken from.
+/// The usage from which the pace is computed.
 const RECENT: &str = "/credits/usage/summary?days=30";
 
 /// The fields read from the response to `GET /credits/balance`.
@@ -44,15 +44,15 @@ struct Balance {
     email: Option<String>,
     payer_address: Option<String>,
     credit_balance: Amount,
-    /// Services that hold no credits leave it out.
+    /// Services without holds omit it.
     credits_held: Option<Amount>,
     total_credits_purchased: Amount,
     total_credits_granted: Amount,
     total_credits_used: Amount,
-    /// Services without webhooks leave it out.
+    /// Services without webhooks omit it.
     alert_below: Option<Amount>,
     rate_limits: Caps,
-    /// Older services leave it out.
+    /// Older services omit it.
     #[serde(default)]
     tokens_per_minute: u64,
 }
@@ -75,7 +75,7 @@ impl BalanceArgs {
     }
 }
 
-/// How long the balance lasts, if that is known. The command does not fail without it: the key may lack the scope.
+/// How long the balance lasts, if known. The command works without it: the key may lack the scope.
 async fn lasts(client: &Client, balance: &Amount) -> Option<Runway> {
     if balance.is_used_up() {
         return None;

@@ -7,11 +7,11 @@ use metering_core::chains::TokenUnits;
 use metering_core::payments::TokenAmount;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many decimal places are kept. Tokens with more are not paid.
+/// The maximum number of decimal places. Tokens with more are not used.
 const PLACES: u8 = 18;
 
-/// An amount of a token, such as `0.25`, in units of 10^-18. Amounts of several tokens can be added up because all are
-/// worth about the same: dollars, unless the user allows other tokens.
+/// An amount of a token, such as `0.25`, in units of 10^-18. Amounts of several tokens can be added up because all have
+/// about the same value: dollars, unless the user allows other tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Amount(u128);
 
@@ -19,7 +19,7 @@ impl Amount {
     /// One token.
     pub(crate) const ONE: Self = Self(10_u128.pow(PLACES as u32));
 
-    /// As much as can be represented.
+    /// The largest representable amount.
     pub(crate) const MAX: Self = Self(u128::MAX);
 
     /// An amount in the smallest unit of a token with this many decimals; `None` if it cannot be represented.
@@ -28,7 +28,7 @@ impl Amount {
         units.get().checked_mul(10_u128.checked_pow(missing.into())?).map(Self)
     }
 
-    /// Adds up. What is too large stays the largest amount, which is above every limit.
+    /// Adds up. Saturates at the largest amount, which is above every limit.
     pub(crate) fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }

@@ -14,20 +14,20 @@ use crate::client::payments::wallet::WalletArgs;
 use crate::client::session::Session;
 use crate::failure::Failure;
 
-/// What may be paid, and from which wallet.
+/// How much may be paid, and from which wallet.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct PayArgs {
-    /// Pay from the wallet if the service asks for it (HTTP 402 with offers of x402). Never pays twice for one call:
-    /// what was signed for it before is sent again.
+    /// Pay from the wallet if the service asks for payment (HTTP 402 with x402 offers). Never pays twice for one call:
+    /// a payment signed for it earlier is sent again.
     #[arg(long, requires = "max", help_heading = "Payment")]
     pub(crate) pay: bool,
-    /// The most to pay for one call, in tokens.
+    /// The maximum to pay for one call, in tokens.
     #[arg(long, value_name = "AMOUNT", requires = "pay", help_heading = "Payment")]
     max: Option<Amount>,
-    /// The most to pay for all calls in 24 hours, in tokens, instead of the profile's limit.
+    /// The maximum to pay for all calls in 24 hours, in tokens, instead of the profile's limit.
     #[arg(long, value_name = "AMOUNT", requires = "pay", help_heading = "Payment")]
     daily_limit: Option<Amount>,
-    /// Also pay with this token, as CHAIN_ID:CONTRACT:DECIMALS. Known dollar tokens need no mention.
+    /// Also pay with this token, as CHAIN_ID:CONTRACT:DECIMALS. Known dollar tokens are always allowed.
     #[arg(long = "token", value_name = "TOKEN", requires = "pay", help_heading = "Payment")]
     tokens: Vec<Token>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub(crate) struct PayArgs {
 }
 
 impl PayArgs {
-    /// The payer; `None` without `--pay`. Nothing is asked for yet: not every call has to be paid.
+    /// The payer; `None` without `--pay`. Does not prompt yet, because not every call needs a payment.
     pub(crate) fn payer(&self, session: &Session, again: bool, is_quiet: bool) -> Option<Payer> {
         let max = self.max.filter(|_| self.pay)?;
         let settings = &session.profile.settings.pay;

@@ -1,4 +1,4 @@
-//! Which requests are the same call.
+//! Decides which requests are the same call.
 
 use bytes::Bytes;
 use http::Request;
@@ -17,7 +17,7 @@ pub(crate) struct Call {
     pub(crate) account: Option<String>,
 }
 
-/// The headers that may have an API key.
+/// The headers that may contain an API key.
 const KEY_HEADERS: [&str; 2] = ["authorization", "x-api-key"];
 
 impl Call {
@@ -27,7 +27,7 @@ impl Call {
         let (method, url) = (request.method().to_string(), format!("{service}{target}"));
         let mut hasher = Sha3_256::new();
         for part in [method.as_bytes(), url.as_bytes(), request.body()] {
-            // With its length, so that no two calls are the same text.
+            // Include its length, so that no two calls give the same text.
             hasher.update(part.len().to_be_bytes());
             hasher.update(part);
         }

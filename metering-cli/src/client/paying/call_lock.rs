@@ -1,4 +1,4 @@
-//! Runs that make the same call run one at a time: each pays for itself, or continues an unfinished payment.
+//! Serializes runs that make the same call: each pays for itself, or continues an unfinished payment.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// How long to wait for another run of the same call.
 const TURN_TIMEOUT: Duration = Duration::from_secs(180);
 
-/// The right to pay for a call. Held until its response has arrived.
+/// The lock that permits paying for a call. Held until its response has arrived.
 #[derive(Debug)]
 pub(super) struct CallLock(#[expect(dead_code, reason = "held, not read")] FileLock);
 

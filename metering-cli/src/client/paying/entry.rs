@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) account: Option<String>,
     pub(crate) method: String,
     pub(crate) url: String,
-    /// Whether no person agreed to this very payment. Only such payments count towards the daily limit.
+    /// Whether the payment was made without a prompt. Only such payments count towards the daily limit.
     pub(crate) is_automatic: bool,
     pub(crate) amount: Amount,
     pub(crate) symbol: String,
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) pay_to: Address,
     /// When it expires, in seconds since 1970.
     pub(crate) valid_before: u64,
-    /// The header to send, byte by byte the same each time.
+    /// The header to send, byte for byte the same each time.
     pub(crate) header: String,
     pub(crate) payment: String,
 }
@@ -49,7 +49,7 @@ fn address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Address,
 }
 
 impl Entry {
-    /// The header that makes a request pay with it.
+    /// The request header that carries the payment.
     pub(super) fn to_header(&self) -> Result<(HeaderName, HeaderValue), Failure> {
         let wrong = || Failure::Failed(format!("the journal's entry {} has no valid header", self.id));
         let name = HeaderName::try_from(&self.header).map_err(|_| wrong())?;

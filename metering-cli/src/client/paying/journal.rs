@@ -1,7 +1,7 @@
 //! The journal of payments for calls: a line of JSON for each payment, and one for each change of its state.
 //!
-//! A line is on disk before its action is taken. A line that a crash cut short is removed before the next one is
-//! written: its payment was not sent. Lines are written, and the limit is checked, under a lock.
+//! A line is on disk before its action is taken. A line truncated by a crash is removed before the next one is written:
+//! its payment was not sent. Lines are written, and the limit is checked, under a lock.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -23,11 +23,11 @@ use crate::new_file::sync_directory;
 
 /// The period of the daily limit.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// A longer file is rewritten without the payments that are long finished.
+/// A longer file is rewritten without payments that finished long ago.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// How long finished payments are kept at least.
+/// The minimum time to keep finished payments.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// How long to wait for the lock. Nothing slow is done under it.
+/// How long to wait for the lock. It is never held for long.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A profile's payments for calls.
@@ -43,7 +43,7 @@ pub(super) struct LockedJournal {
     _lock: FileLock,
 }
 
-/// A payment, and how far it is.
+/// A payment and its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Payment {
     pub(crate) entry: Entry,
@@ -98,7 +98,7 @@ impl Journal {
         Ok(LockedJournal { path: self.path(), _lock: lock })
     }
 
-    /// The payment that is all that may be sent for this call, if there is one.
+    /// The only payment that may be sent for this call, if there is one.
     pub(super) async fn open_payment(&self, call: &str) -> Result<Option<Payment>, Failure> {
         if !self.path().exists() {
             return Ok(None);
@@ -126,7 +126,7 @@ impl LockedJournal {
     /// Reads all of it.
     ///
     /// # Errors
-    /// When it cannot be read. It is not changed then: it may have payments that must not be repeated.
+    /// When it cannot be read. The file is not changed then: it may contain payments that must not be repeated.
     pub(super) fn read(&self) -> Result<Book, Failure> {
         let Some(text) = private_file::read(&self.path)? else { return Ok(Book::default()) };
         Book::parse(&text).map_err(|line| {
@@ -186,7 +186,7 @@ fn to_text(line: &Line<'_>) -> Result<Zeroizing<String>, Failure> {
 }
 
 impl Book {
-    /// Reads whole lines. The error is the number of the line that is not one.
+    /// Reads whole lines. The error is the number of the invalid line.
     fn parse(text: &str) -> Result<Self, usize> {
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut book = Self { payments: Vec::new(), whole_bytes: whole as u64 };
@@ -204,15 +204,15 @@ impl Book {
         Ok(book)
     }
 
-    /// The payment that is all that may be sent for this call, if there is one.
+    /// The only payment that may be sent for this call, if there is one.
     pub(super) fn open_payment(&self, call: &str, now: Timestamp) -> Option<&Payment> {
         let of_call = |payment: &&Payment| payment.entry.call == call;
         let is_open = |payment: &&Payment| payment.state.is_open(payment.entry.valid_before, now);
         self.payments.iter().rev().filter(of_call).find(is_open)
     }
 
-    /// What was signed for automatic payments in the last 24 hours. Each may have been executed, whatever its state, so
-    /// all of them count.
+    /// The total signed for automatic payments in the last 24 hours. Each may have been executed, whatever its state,
+    /// so all of them count.
     pub(super) fn spent(&self, now: Timestamp) -> Amount {
         let since = now.saturating_sub(DAY);
         let counts = |payment: &&Payment| payment.entry.is_automatic && payment.entry.at > since;
@@ -223,7 +223,7 @@ impl Book {
             .fold(Amount::default(), Amount::saturating_add)
     }
 
-    /// The file without the payments that are long finished.
+    /// The file without payments that finished long ago.
     fn shortened(&self, now: Timestamp) -> Result<Zeroizing<Vec<u8>>, Failure> {
         let since = now.saturating_sub(KEPT);
         let mut text = Zeroizing::new(Vec::new());

@@ -1,4 +1,4 @@
-//! Locks that are waited for.
+//! Locks with a timeout.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
-//! Reads the offers of a 402 (x402, versions 1 and 2). What the service wrote is kept byte by byte where it must be
-//! sent back.
+//! Reads the offers of a 402 (x402, versions 1 and 2). The service's bytes are kept where they must be sent back.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,19 +14,19 @@ use crate::failure::Failure;
 
 /// The longest header to read, in bytes. Other clients refuse a quarter of that.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// The most offers to read.
+/// The maximum number of offers to read.
 const OFFERS_MAX: usize = 100;
 
 /// The offers of a 402.
 #[derive(Debug)]
 pub(super) struct Offered {
     pub(super) version: Version,
-    /// In the service's order, but those that are charged before the request is served come last. What cannot be paid
-    /// says why.
+    /// In the service's order, except that offers charged before the request is served come last. An offer that cannot
+    /// be paid has the reason.
     pub(super) offers: Vec<Result<Offer, String>>,
 }
 
-/// The version of x402, and what its payments send back in addition to the offer.
+/// The version of x402, and the data that its payments send back in addition to the offer.
 #[derive(Debug)]
 pub(super) enum Version {
     V1,
@@ -38,7 +37,7 @@ pub(super) enum Version {
 #[derive(Debug)]
 pub(super) struct Offer {
     pub(super) chain_id: u64,
-    /// The chain as the service names it.
+    /// The chain, by the service's name for it.
     pub(super) network: String,
     pub(super) asset: Address,
     pub(super) pay_to: Address,
@@ -46,7 +45,7 @@ pub(super) struct Offer {
     pub(super) timeout_seconds: u64,
     /// Whether the payment is executed before the request is served.
     is_upfront: bool,
-    /// What the service says of the token's domain (EIP-712).
+    /// The token's domain (EIP-712), according to the service.
     pub(super) name: Option<String>,
     pub(super) version: Option<String>,
     /// The offer as the service wrote it.
@@ -62,7 +61,7 @@ struct Document {
     extensions: Option<Box<RawValue>>,
 }
 
-/// What is read first: other schemes and networks have other fields.
+/// The fields that are read first: other schemes and networks have other fields.
 #[derive(Deserialize)]
 struct Kind {
     scheme: String,
@@ -93,7 +92,7 @@ impl Offered {
     /// Reads a 402; `None` if it offers nothing.
     ///
     /// # Errors
-    /// When it has offers that cannot be read. A header that cannot be read is not replaced by the body.
+    /// When it has offers that cannot be read. If the header cannot be read, the body is not used instead.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Option<Self>, Failure> {
         let Some(header) = headers.get(PAYMENT_REQUIRED_HEADER) else { return Self::of_body(body) };
         let wrong = |why: &str| {

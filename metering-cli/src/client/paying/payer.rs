@@ -1,4 +1,4 @@
-//! Who pays, and how much at most.
+//! The payer of calls, and its limits.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,16 +29,16 @@ pub(crate) struct Payer {
     /// Where the wallet comes from, once it is needed.
     pub(crate) wallet_args: WalletArgs,
     pub(crate) wallet: OnceLock<Wallet>,
-    /// Whether the user asks for another payment although an earlier one may still be executed. Once.
+    /// Whether the user wants another payment although an earlier one may still be executed. Once.
     pub(crate) again: AtomicBool,
     /// Whether payments are not reported on stderr.
     pub(crate) is_quiet: bool,
 }
 
-/// Who agrees to a payment.
+/// How the user agrees to a payment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Agreement {
-    /// The user did in advance, to so much in 24 hours.
+    /// In advance, up to this much in 24 hours.
     Daily(Amount),
     /// The user is asked.
     Asked(Consent),
@@ -89,7 +89,7 @@ impl Payer {
         Ok(entry)
     }
 
-    /// Gives up what may still be executed for a call, if the user asked for another payment.
+    /// Gives up a payment for a call that may still be executed, if the user asked for another one.
     pub(super) async fn give_up(&self, call: &Call) -> Result<(), Failure> {
         if !self.again.swap(false, Ordering::SeqCst) {
             return Ok(());
@@ -100,8 +100,8 @@ impl Payer {
         Ok(())
     }
 
-    /// Whether another payment may replace this one, because it was always refused and another wallet or account is to
-    /// pay now. A wallet that would need a prompt counts as the same.
+    /// Whether another payment may replace this one, because the service refused it every time and another wallet or
+    /// account pays now. A wallet that would need a prompt counts as the same one.
     pub(super) fn is_superseded(&self, payment: &Payment, call: &Call) -> Result<bool, Failure> {
         let Payment { entry, state } = payment;
         if !state.is_refused() {
@@ -116,7 +116,7 @@ impl Payer {
         Ok(entry.account != call.account || self.wallet.get().is_some_and(is_other))
     }
 
-    /// Refuses to continue a payment of another amount than the one that is asked for now.
+    /// Refuses to continue a payment whose amount differs from the current offer.
     pub(super) fn check_continues(&self, entry: &Entry) -> Result<(), Failure> {
         match self.terms.exactly.filter(|exactly| *exactly != entry.amount) {
             Some(exactly) => Err(Failure::Conflict(format!(

@@ -1,4 +1,4 @@
-//! Payments as x402 writes them, for the header of a request.
+//! Payments in x402's format, for the header of a request.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::client::paying::offers::{Offer, Offered, Version};
 use crate::failure::Failure;
 
-/// The longest header to send, in bytes. It has what the service wrote into its offers, and few servers accept more.
+/// The longest header to send, in bytes. It contains the service's offers, and few servers accept a longer one.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 
 /// A header.

@@ -1,4 +1,4 @@
-//! What a service's response says about the payment that came with the request.
+//! The outcome of a payment, from the service's response to the request.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ pub(super) enum Verdict {
     Served { transaction: Option<String> },
     /// It was executed, and the call was not served.
     Settled { transaction: Option<String> },
-    /// It was executed before, and what it bought is on an account: the call needs no payment.
+    /// It was executed before, and its credits are on an account: the call needs no payment.
     Credited,
     /// It was refused.
     Refused { why: String },
@@ -93,7 +93,7 @@ impl Verdict {
     }
 }
 
-/// Statuses that say that the same request may have another response soon.
+/// Statuses after which the same request may get another response soon.
 const fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 425 | 429)
 }
@@ -103,7 +103,7 @@ fn is_nonce_used(reason: &str) -> bool {
     reason.contains("nonce_already_used") || reason.contains("authorization_used") || reason == "nonce_used"
 }
 
-/// A reason in plain ASCII, which a journal's line that was cut short cannot turn into invalid text.
+/// A reason in plain ASCII, so that a truncated line of the journal is never invalid text.
 fn short(text: &str) -> String {
     let shown = |c: char| if c.is_ascii() && !c.is_ascii_control() { c } else { '?' };
     text.chars().take(REASON_CHARS_MAX).map(shown).collect()

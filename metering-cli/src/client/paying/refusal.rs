@@ -1,4 +1,4 @@
-//! A payment that was not made, as a response: the caller sees why, in the form of the service's own errors.
+//! A payment that was not made, as a response: the caller gets the reason in the format of the service's own errors.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::client::paying::codes::{INTERRUPTED_CODE, LIMIT_CODE, NOT_MADE_CODE, UNRESOLVED_CODE};
 use crate::failure::Failure;
 
-/// The response for a failure. Its status makes a client's failure the same again.
+/// The response for a failure. Its status makes the client produce the same failure again.
 pub(super) fn response(failure: &Failure) -> Response<BodyStream> {
     let (status, code) = match failure {
         Failure::OverLimit(_) => (StatusCode::PAYMENT_REQUIRED, LIMIT_CODE),
@@ -29,7 +29,7 @@ pub(super) fn response(failure: &Failure) -> Response<BodyStream> {
     response
 }
 
-/// A body that is already here.
+/// A body that is already in memory.
 pub(super) fn whole(body: Bytes) -> BodyStream {
     once(std::future::ready(Ok(body))).boxed()
 }

@@ -7,11 +7,11 @@ use metering_evm::Wallet;
 
 use crate::client::paying::terms::Chosen;
 
-/// An authorization is valid for at most this long, whatever the service asks for: until it expires, it can be executed
-/// at any time.
+/// An authorization is valid for at most this long, even if the service requests more: until it expires, it can be
+/// executed at any time.
 const VALID_SECONDS_MAX: u64 = 600;
 
-/// What the payer signs for an offer.
+/// The authorization that the payer signs for an offer.
 pub(super) fn authorization(
     chosen: &Chosen<'_>,
     payer: Address,

@@ -1,4 +1,4 @@
-//! How far a payment is, and what may be done for its call.
+//! The state of a payment, and the next action for its call.
 
 use metering_core::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How long after its expiry an authorization may still be executed, because clocks differ.
 const CLOCK_MARGIN_SECONDS: u64 = 120;
 
-/// How far a payment is.
+/// The state of a payment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub(crate) enum State {
@@ -25,7 +25,8 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Whether this payment is still all that may be sent for its call. A refused one no longer is once it has expired.
+    /// Whether this payment is still the only one that may be sent for its call. A refused payment stops being that
+    /// once it has expired.
     pub(crate) fn is_open(&self, valid_before: u64, now: Timestamp) -> bool {
         match self {
             Self::Signed | Self::Unknown | Self::Settled { .. } => true,

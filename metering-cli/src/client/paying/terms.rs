@@ -1,4 +1,4 @@
-//! Which offer is paid: the first that is for a known token and costs no more than the user allows.
+//! Chooses the offer to pay: the first one for a known token within the user's limits.
 
 use metering_core::chains::TokenDomain;
 
@@ -8,16 +8,16 @@ use crate::client::paying::tokens::{Token, Tokens};
 use crate::failure::Failure;
 use crate::table::printable;
 
-/// An authorization must be valid for at least this long: it has to be executed on the chain in that time.
+/// An authorization must be valid for at least this long: the chain must execute it in that time.
 const TIMEOUT_SECONDS_MIN: u64 = 10;
 
 /// How many offers an error explains.
 const EXPLAINED_MAX: usize = 4;
 
-/// What may be paid for one call.
+/// The limits on a payment for one call.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
-    /// The most that one call may cost.
+    /// The maximum cost of one call.
     pub(crate) max: Amount,
     /// Pay exactly this instead of the first offer.
     pub(crate) exactly: Option<Amount>,
@@ -30,7 +30,7 @@ pub(super) struct Chosen<'o> {
     pub(super) offer: &'o Offer,
     pub(super) token: &'o Token,
     pub(super) amount: Amount,
-    /// What the signature is bound to.
+    /// The domain that the signature is bound to.
     pub(super) domain: TokenDomain,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn list_offers(headers: &http::HeaderMap, body: &[u8], tokens: &Token
     if amounts.is_empty() { terms.choose(&offered).map(|_| String::new()) } else { Ok(amounts.join(", ")) }
 }
 
-/// Why an offer is not paid.
+/// Why an offer was not chosen.
 enum Unpaid {
     /// It costs more than is allowed.
     TooMuch(String),
@@ -59,8 +59,8 @@ impl Terms {
     /// The first offer to pay.
     ///
     /// # Errors
-    /// [`Failure::OverLimit`] when only the price is too high, [`Failure::NoCredits`] when no offer fits. Says why each
-    /// is not paid.
+    /// [`Failure::OverLimit`] when only the price is too high, [`Failure::NoCredits`] when no offer fits. Explains why
+    /// each was not chosen.
     pub(super) fn choose<'o>(&'o self, offered: &'o Offered) -> Result<Chosen<'o>, Failure> {
         let (mut is_too_much, mut why) = (false, Vec::new());
         for offer in &offered.offers {
@@ -172,7 +172,7 @@ mod tests {
         let unknown = offered(&[offer("base-sepolia", OTHER, "1")]);
         let failure = terms("1", &[]).choose(&unknown).unwrap_err();
         assert!(matches!(&failure, Failure::NoCredits(text) if text.contains("is not known")), "{failure}");
-        // The user's decimals decide what the amount is.
+        // The user's decimals determine the amount.
         let allowed = terms("1", &["84532:0x1111111111111111111111111111111111111111:0"]);
         assert_eq!(allowed.choose(&unknown).unwrap().amount, Amount::ONE);
         let two = offered(&[offer("base-sepolia", OTHER, "2")]);
@@ -186,7 +186,7 @@ mod tests {
             *offer.pointer_mut(pointer).unwrap() = value;
             offered(&[offer])
         };
-        // what is changed, what the error says
+        // change, error message
         let table = [
             (with("/extra/name", json!("Gold")), "another token"),
             (with("/extra/version", json!("1")), "another token"),

@@ -1,6 +1,6 @@
-//! The tokens that may be paid with: dollars by default, and what the user allows.
+//! The tokens that may be used for payments: dollars by default, and those that the user allows.
 //!
-//! A token that is not known is never paid: without its decimals an amount says nothing.
+//! An unknown token is never used: without its decimals, an amount has no meaning.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +40,7 @@ const KNOWN: [(u64, &str, &str, &str, &str); 24] = [
 /// The decimals of every token above.
 const KNOWN_DECIMALS: u8 = 6;
 
-/// A token that may be paid with.
+/// A token that may be used for payments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) chain_id: u64,
@@ -48,17 +48,17 @@ pub(crate) struct Token {
     pub(crate) decimals: u8,
     /// What to call it.
     pub(crate) symbol: String,
-    /// The name and version that its signatures are bound to (EIP-712), if they are known. Otherwise offers say it: a
-    /// wrong one makes the signature useless, and nothing worse.
+    /// The name and version that its signatures are bound to (EIP-712), if they are known. Otherwise the offer's apply:
+    /// with wrong ones, the signature is useless but harmless.
     pub(crate) domain: Option<(String, String)>,
 }
 
-/// The tokens that may be paid with.
+/// The tokens that may be used for payments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tokens(Vec<Token>);
 
 impl Tokens {
-    /// The known tokens and these. One given here replaces a known one.
+    /// The known tokens plus these. A token given here replaces the known one.
     pub(crate) fn with(more: impl IntoIterator<Item = Token>) -> Self {
         let known = KNOWN.iter().filter_map(|(chain_id, contract, symbol, name, version)| {
             Some(Token {

@@ -1,9 +1,9 @@
 //! Sends requests, and pays for them when the service asks for it.
 //!
-//! The order of steps is fixed: look for a payment that was signed for this call before, and send only that if there is
-//! one; else send the request without a payment; on a 402 with offers, sign, write down, send. A response to a request
-//! with a payment is passed on whatever it is: a second 402 is never paid. No redirect is followed, with or without a
-//! payment, because the transport below follows none.
+//! The order of steps is fixed: look for an earlier payment signed for this call, and if there is one, send only that;
+//! otherwise send the request without a payment, and on a 402 with offers, sign a payment, record it and send it. Any
+//! response to a request with a payment is passed on: a second 402 is never paid. Redirects are never followed, with or
+//! without a payment, because the underlying transport follows none.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::table::printable;
 /// The longest error to read, in bytes. Offers of version 1 are in it.
 const ERROR_BYTES_MAX: usize = 1024 * 1024;
 
-/// A service whose requests are paid for. Cheap to clone.
+/// A transport to a service that pays for its requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct PayingTransport {
     inner: Arc<dyn Transport>,
@@ -37,7 +37,7 @@ pub(crate) struct PayingTransport {
     payer: Arc<Payer>,
 }
 
-/// Why there is no response of the service.
+/// Why there is no response from the service.
 enum Stopped {
     Failed(Failure),
     Unreachable(Unreachable),
@@ -72,7 +72,7 @@ impl Transport for PayingTransport {
 }
 
 impl PayingTransport {
-    /// Requests that `inner` carries to `service` are paid by `payer`.
+    /// Requests go through `inner` to `service`, and `payer` pays for them.
     pub(crate) fn new(inner: Arc<dyn Transport>, service: ServiceUrl, payer: Arc<Payer>) -> Self {
         Self { inner, service, payer }
     }
@@ -82,7 +82,7 @@ impl PayingTransport {
         self.payer.give_up(&call).await?;
         if self.open_payment(&call).await?.is_some() {
             let turn = CallLock::take(&self.payer.journal, &call).await?;
-            // The run before this one may have finished it.
+            // The previous run may have finished it.
             if let Some(payment) = self.continued(&call).await? {
                 return self.send_again(request, payment, turn).await;
             }
@@ -108,7 +108,7 @@ impl PayingTransport {
         self.payer.journal.open_payment(&call.fingerprint).await
     }
 
-    /// The payment to send again, if there is one. A replaced one is given up.
+    /// The payment to send again, if there is one. A replaced payment is abandoned.
     async fn continued(&self, call: &Call) -> Result<Option<Payment>, Failure> {
         while let Some(payment) = self.open_payment(call).await? {
             if !self.payer.is_superseded(&payment, call)? {
@@ -135,8 +135,8 @@ impl PayingTransport {
         self.pay(request, &entry, state.is_refused(), turn).await
     }
 
-    /// Sends a request with a payment that is on disk. `is_unpaid` says that it is certain that the payment was not
-    /// executed before: it was never sent, or only refused.
+    /// Sends a request with a payment that is on disk. `is_unpaid` means that the payment was certainly not executed
+    /// before: it was never sent, or always refused.
     async fn pay(
         &self,
         request: Request<Bytes>,
@@ -169,7 +169,7 @@ impl PayingTransport {
                 self.record(entry, State::Done { transaction: None }).await;
                 self.payer.report("The payment was credited before; calling without a payment.");
                 drop(turn);
-                // Whatever this returns is passed on, and not paid.
+                // Any response from here on is passed on, and not paid.
                 return Ok(self.inner.send(request).await?);
             }
             Verdict::Settled { transaction } => {
@@ -217,16 +217,16 @@ impl PayingTransport {
         self.record(entry, state).await;
     }
 
-    /// Records a state after a response. If that fails, the older state stays, with which the same payment is sent
-    /// again: so the response is still passed on.
+    /// Records a state after a response. If that fails, the older state stays, which only causes the same payment to be
+    /// sent again; so the response is still passed on.
     async fn record(&self, entry: &Entry, state: State) {
         if let Err(failure) = self.payer.journal.change(&entry.id, state).await {
             self.payer.report(&format!("Could not write down what became of the payment: {}", failure.one_line()));
         }
     }
 
-    /// The response, whose end is written down: until then the call is not finished. Streams of events have no end, so
-    /// their beginning counts.
+    /// The response; its end is recorded, and until then the call is not finished. Streams of events do not end, so
+    /// their beginning is recorded instead.
     fn watched(
         &self,
         response: Response<BodyStream>,

@@ -38,7 +38,7 @@ impl CallUrl {
         Ok(Some(Self { origin, target }))
     }
 
-    /// Whether it belongs to a service, whose key it may have.
+    /// Whether it belongs to a service, and may get that service's key.
     pub(crate) fn is_of(&self, service: &ServiceUrl) -> bool {
         let url = format!("{}{}", self.origin, self.target);
         let rest = url.strip_prefix(&service.to_string());

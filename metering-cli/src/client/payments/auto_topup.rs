@@ -49,19 +49,19 @@ Example:
     RemoveCard(CallOptions),
 }
 
-/// Charge the saved card when the balance is low, also after a charge failed.
+/// Charge the saved card when the balance is low, even after a failed charge.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   metering auto-topup on --plan starter --below 5 --monthly-limit 50.00")]
 struct OnArgs {
-    /// The plan to buy, one that is sold by card, at its present price.
+    /// The plan to buy, one that is sold by card, at its current price.
     #[arg(long, value_name = "PLAN")]
     plan: String,
     /// Buy it when fewer credits than this are left.
     #[arg(long, value_name = "CREDITS", value_parser = threshold, allow_negative_numbers = true)]
     below: Credits,
-    /// The most to charge in a calendar month (UTC), in the plan's currency.
+    /// The maximum to charge in a calendar month (UTC), in the plan's currency.
     #[arg(long, value_name = "AMOUNT")]
     monthly_limit: String,
     #[command(flatten)]

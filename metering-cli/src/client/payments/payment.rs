@@ -1,8 +1,8 @@
-//! Payments: what `signup-pay` and `topup` have in common.
+//! Payments: code shared by `signup-pay` and `topup`.
 //!
-//! A payment has steps, and each is written to the [`journal`] before the next one starts: what is to be paid
-//! ([`bill`]), the signed transaction, and that it was sent. After an interruption, the command continues from there.
-//! A transaction that may have been sent is only ever sent again unchanged, never replaced by another.
+//! A payment has steps, and each is written to the [`journal`] before the next one starts: the amount to pay
+//! ([`bill`]), the signed transaction, and that it was sent. After an interruption, the command continues from there. A
+//! transaction that may have been sent is only ever sent again unchanged, never replaced by another.
 
 pub(crate) mod abandon;
 pub(crate) mod arguments;

@@ -44,7 +44,7 @@ struct Plan {
     #[serde(default)]
     label: String,
     discount_percent: Option<u64>,
-    /// What it buys, in words: each is an alternative. Older servers do not say.
+    /// The purchases that it covers, in words: each is an alternative. Older servers omit it.
     #[serde(default)]
     buys: Vec<String>,
 }

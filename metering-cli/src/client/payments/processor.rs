@@ -1,5 +1,5 @@
-//! `metering payments`: for operators, to report what a processor took or took back. Each report counts once, so a command
-//! can be run again.
+//! `metering payments`: for operators, to report a processor's payments and reversals. Each report counts once, so a
+//! command can be run again.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ struct ReportArgs {
     options: CallOptions,
 }
 
-/// Credit a payment to an account. Report it when the processor has the money.
+/// Credit a payment to an account. Report it once the processor has the money.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -65,7 +65,7 @@ struct CreditArgs {
     /// The account that gets the credits.
     #[arg(long, value_name = "ORG_ID")]
     account: String,
-    /// What was paid, such as 10.00.
+    /// The amount paid, such as 10.00.
     #[arg(long, value_name = "AMOUNT")]
     amount: String,
     /// The currency (ISO 4217), such as EUR.
@@ -79,7 +79,7 @@ struct CreditArgs {
     credits: Option<Credits>,
 }
 
-/// Take back the credits of a payment that was refunded or disputed, or return them if that has ended.
+/// Take back the credits of a payment that was refunded or disputed, or return them if the reversal has ended.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The balance may go below zero. Without --amount, the whole payment is reversed.
@@ -102,10 +102,10 @@ struct ReverseArgs {
     /// The payment's currency (ISO 4217).
     #[arg(long, value_name = "CODE", requires = "amount")]
     currency: Option<String>,
-    /// Why, for the account's ledger: one line of at most 200 characters.
+    /// The reason, for the account's ledger: one line of at most 200 characters.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// The dispute was won, or the refund failed: the credits return, for good.
+    /// The dispute was won, or the refund failed: return the credits permanently.
     #[arg(long)]
     restored: bool,
 }

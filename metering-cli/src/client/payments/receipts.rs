@@ -33,7 +33,7 @@ pub(crate) struct ReceiptsArgs {
     /// How many receipts to show: 1 to 100.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = up_to(100))]
     limit: u32,
-    /// Show the receipts that follow; the value of `next` in the previous JSON output.
+    /// Continue after this cursor: the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT", value_parser = clap::value_parser!(i64).range(0..))]
     before: Option<i64>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ enum Command {
     Show(ShowArgs),
 }
 
-/// Show a receipt: who sold what to whom, and how it was paid.
+/// Show a receipt: seller, buyer, purchase and payment.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The same receipt as a page to print is at /metering/receipt?number=NUMBER on the service.

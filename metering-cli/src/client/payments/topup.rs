@@ -63,7 +63,7 @@ impl TopupArgs {
         }
         let mut crediting =
             Crediting::of_key(&session, &self.payment, self.signature.clone(), self.format.json).await?;
-        // Start over if nothing can have been paid: prices may have changed.
+        // Start over if certainly nothing was paid, because prices may have changed.
         let entry = entry.filter(|entry| !entry.is_certainly_unpaid());
         // Registering sends no payment, so another pending payment does not matter.
         let other = entry.as_ref().is_none_or(|entry| entry.payment.hash() != self.tx);

@@ -28,7 +28,7 @@ impl<T: DeserializeOwned> Document<T> {
     /// Parses a response.
     ///
     /// # Errors
-    /// When it is something else.
+    /// When the document is something else.
     pub(crate) fn of(response: Response) -> Result<Self, Failure> {
         Ok(Self { content: response.json()?, response })
     }

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotJson;
 
-/// The document without line breaks. Everything else stays as it is, especially the digits of numbers, which do not
-/// pass through a float.
+/// The document without line breaks. Everything else is unchanged, especially the digits of numbers, which do not pass
+/// through a float.
 pub(crate) fn one_line(document: &[u8]) -> Result<Vec<u8>, NotJson> {
     let raw: &RawValue = serde_json::from_slice(document).map_err(|_| NotJson)?;
     // JSON allows line breaks only between tokens, never inside a string (RFC 8259, section 7), and no two adjacent

@@ -12,7 +12,7 @@ use crate::client::session::{ProfileArgs, Session};
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// Which profile makes the calls, and how their responses are printed.
+/// The profile that makes the calls, and the output format.
 #[derive(Debug, Args)]
 pub(crate) struct CallOptions {
     #[command(flatten)]

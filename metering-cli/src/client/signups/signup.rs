@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::output::{Format, notice};
 use crate::table::printable;
 
-/// The longest session, whatever the service says.
+/// The maximum length of a session, whatever the service sends.
 const MAX_SESSION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Get an account with free credits, approved in the browser.

@@ -45,7 +45,7 @@ impl Activity {
 }
 
 impl Entry {
-    /// Its kind, as the service names it, or in plain words where that name says too little.
+    /// Its kind, by the service's name for it, or in plain words where that name is not clear.
     fn kind(&self) -> &str {
         match &*self.kind {
             "hold_expired" => "charged on expiry",

@@ -7,7 +7,7 @@ use crate::screen::Screen;
 
 /// Longer bars add nothing.
 const CELLS_MAX: usize = 60;
-/// Shorter bars are not worth showing.
+/// Shorter bars are not shown.
 const CELLS_MIN: usize = 4;
 /// The space between the table and the bars.
 const GAP: usize = 2;

@@ -79,7 +79,7 @@ impl Summary {
         self.write_days(screen, out)?;
         writeln!(out)?;
         self.write_endpoints(top, out)?;
-        // One key says nothing that the totals do not.
+        // With a single key, the totals already show everything.
         if self.by_key.len() < 2 {
             return Ok(());
         }

@@ -30,7 +30,7 @@ pub(crate) struct FollowedLogs {
 struct FollowedLog {
     keys: Vec<VerifierKey>,
     file: PathBuf,
-    /// What is in the file. Locked while a checkpoint is decided on.
+    /// The contents of the file. Locked while deciding on a checkpoint.
     latest: Mutex<Option<Seen>>,
 }
 
@@ -39,7 +39,7 @@ struct FollowedLog {
 pub(crate) enum NotCosigned {
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The witness cannot keep it. It may be submitted again.
+    /// The witness cannot save it. It may be submitted again.
     #[error(transparent)]
     NotKept(#[from] Failure),
 }
@@ -72,19 +72,19 @@ impl FollowedLogs {
     /// blocks.
     ///
     /// # Errors
-    /// When the checkpoint is refused, or cannot be kept.
+    /// When the checkpoint is refused, or cannot be saved.
     pub(crate) fn add_checkpoint(&self, body: &[u8], now_seconds: u64) -> Result<String, NotCosigned> {
         let body = std::str::from_utf8(body).map_err(|_| Refusal::BadRequest("the body is not UTF-8"))?;
         let mut locked = None;
         let follows = |origin: &str| {
             let log = self.by_origin.get(origin)?;
-            // Even after a panic, this is what the file holds: it is updated last.
+            // Even after a panic, this matches the file, because it is updated last.
             let latest = log.latest.lock().unwrap_or_else(PoisonError::into_inner);
             let (_, latest) = locked.insert((log, latest));
             Some(WitnessedLog { keys: log.keys.clone(), latest: **latest })
         };
         let decided = self.witness.add_checkpoint(body, follows, now_seconds);
-        // Logs cause the other refusals even in normal operation.
+        // The other refusals happen in normal operation too.
         if let (Err(refusal @ Refusal::Inconsistent), Some((log, _))) = (&decided, &locked) {
             notice(&format!("Not cosigned: {refusal}. The log's key is {}", log.keys[0]));
         }

@@ -104,7 +104,7 @@ fn a_request_of_any_account_is_found_by_its_id() {
         "Account     $org\n",
         "Charged     0.02\n",
         "Released    0.48\n",
-        "Why         the response said what it cost\n",
+        "Why         the response reported its cost\n",
     ];
     program.prints(&[("request show $captured", &lines)]);
     let unknown = "req_00000000000000000000000000000000";

@@ -55,13 +55,13 @@ fn a_request_is_shown_with_what_became_of_it() {
                 "State charged",
                 "Charged 0.0000694444",
                 "Released 0.4999305556",
-                "Why the response said what it cost",
+                "Why the response reported its cost",
                 "Settled 2026-11-21T08:00:09.500Z",
             ],
         ),
         (
             captured(["0", "0.1", "0.4"], "no_report"),
-            &["Held 0", "Charged 0.1", "Why the response did not say what it cost", "Route POST /v1/chat\u{fffd}"],
+            &["Held 0", "Charged 0.1", "Why the response did not report its cost", "Route POST /v1/chat\u{fffd}"],
         ),
         (
             captured(["0", "0", "0.5"], "expiry"),

@@ -11,7 +11,7 @@ use super::wallet_state::WalletState;
 /// A result, or the code and message of an error.
 pub(crate) type RpcResult = Result<Value, (i64, &'static str)>;
 
-/// A chain. Its blocks are generated on request, and contain the transactions that were put into them.
+/// A chain. Its blocks are generated on request, and contain the transactions that the test added.
 #[derive(Debug, Clone)]
 pub(crate) struct Chain {
     pub(crate) id: u64,

@@ -1,4 +1,4 @@
-//! What payers see of a chain: balances, fees, and transaction counts.
+//! The parts of a chain that payers read: balances, fees, and transaction counts.
 
 use metering_core::chains::TxHash;
 use serde_json::{Value, json};

@@ -18,25 +18,25 @@ import { resetView, showUsage } from "/assets/usage.js";
 
 const ACTIVITY = 50;
 const PACE_DAYS = 30;
-/** How old the data must be to be loaded again when the user returns, in milliseconds. */
+/** The age in milliseconds after which data is reloaded when the user returns. */
 const STALE = 15_000;
 
-/** What the script of the other tabs fills. */
+/** Filled by the script of the other tabs. */
 const REST = ["keys-place", "panel-webhooks", "panel-top-up", "panel-connect", "billing-details"];
-/** What shows the account's data. */
+/** Elements that show the account's data. */
 const FILLED = [...REST, "panel-usage", "billing-action", "members-list", "devices-list", "data-action", "rotate", "email-recovery", "account-facts", "dashboard-notice", "lost-key-rotate"];
 
 const loadRest = () => import("/assets/accounttabs.js");
 
 const status = byId("account-status");
-/** The account that is open, with its key or `SESSION`. */
+/** The open account, with its key or `SESSION`. */
 let visit = null;
-/** What is done when a panel is opened for the first time, by its id. */
+/** Work to do when a panel is first opened, by its id. */
 const toStart = new Map();
 let topUp = null;
 let keys = null;
 let webhooks = null;
-/** Fills the tab of settings, once that can be shown. */
+/** Fills the settings tab, once it can be shown. */
 let settings = null;
 let tabs = null;
 
@@ -44,10 +44,10 @@ async function load(key) {
   const account = callApi("/credits/balance", { key });
   const [balance, summary, activity, receipts, volumes, held] = await Promise.all([
     account,
-    // The pace is taken from more than a week.
+    // The pace is computed from more than a week.
     callApi(`/credits/usage/summary?days=${PACE_DAYS}`, { key }),
     callApi(`/credits/usage?limit=${ACTIVITY}`, { key }),
-    // Without its purchases or volume tiers, the account is still worth showing.
+    // The account is shown even if purchases or volume tiers fail to load.
     callApi("/credits/receipts", { key }).catch((error) => ({ error })),
     callApi("/credits/usage/volumes", { key }).catch((error) => ({ error })),
     account.then((balance) => (isHolding(balance) ? callApi("/requests", { key }).catch((error) => ({ error })) : null)),
@@ -151,7 +151,7 @@ function loadOpened(tab) {
 }
 
 function outOfCredits(balance) {
-  // A new account is not out of credits: they come with the verification.
+  // A new account is not out of credits: it gets them when its address is verified.
   const waits = isPending(balance) && toUnits(balance.email_verification.free_credits) > 0n;
   if (toUnits(balance.credit_balance) > 0n || waits) return [];
   const buy = h("button", { class: "button", type: "button", on: { click: () => tabs.open("tab-top-up") } }, "Top up");
@@ -203,7 +203,7 @@ function leaveKey(key = rememberedKey()) {
   askForKey(key === SESSION ? "You were signed out: the session has ended, or its key was replaced or revoked." : "This key is no longer valid. It may have been replaced or revoked.");
 }
 
-/** The key is no longer valid, and this tab has asked for it to be replaced: fetch the new key. */
+/** The key is no longer valid, and this tab has requested its replacement: fetch the new key. */
 function finishRotation(key) {
   byId("sign-in").hidden = true;
   byId("tabs").hidden = true;
@@ -253,7 +253,7 @@ function helpToSignIn() {
   });
 }
 
-/** Stops what goes on in the tabs. */
+/** Stops the work in progress in the tabs. */
 function endTabs() {
   visit = null;
   toStart.clear();
@@ -354,7 +354,7 @@ startFigures();
 onSubmit(byId("key-form"), signIn);
 byId("key").addEventListener("input", () => complain(byId("key"), ""));
 byId("lost-key").addEventListener("toggle", () => byId("lost-key").open && helpToSignIn());
-// Whoever comes near the tabs is about to open one.
+// A pointer near the tabs means that one will be opened soon.
 for (const event of ["pointerover", "focusin"]) byId("tabs").addEventListener(event, () => loadRest().catch(() => {}), { once: true });
 byId("refresh").addEventListener("click", () => busy(byId("refresh"), () => refresh()));
 byId("sign-out").addEventListener("click", confirmSignOut);

@@ -6,8 +6,9 @@ import { busy, h, say } from "/assets/dom.js";
 /**
  * Fills `place` with the list at `path`. `content(data, {again, act, problem})` makes elements of it: `again()` shows the list
  * again, `act(control, path, options, endsVisit)` sends a change first, and `problem` is where it says what went wrong.
- * `withheld` is said to keys that may not see the list. `visit.key()` is the key or session of this visit, `visit.here()`
- * says whether its user is still on the page, and `visit.ended()` is called after a change that ends the visit.
+ * `withheld` is shown for keys that may not see the list. `visit.key()` is the key or session of this visit,
+ * `visit.here()` says whether its user is still on the page, and `visit.ended()` is called after a change that ends the
+ * visit.
  */
 export async function showList(place, visit, list) {
   if (!visit.here()) return;
@@ -33,7 +34,7 @@ export async function showList(place, visit, list) {
       }
       const position = controls().indexOf(control);
       await again();
-      // The keyboard goes on where it was.
+      // Keyboard focus stays where it was.
       controls().at(Math.min(position, controls().length - 1))?.focus();
     });
   try {

@@ -7,7 +7,7 @@ import { longTable, table } from "/assets/table.js";
 
 /** How many rows are shown at first. */
 const FIRST = 8;
-/** What kinds of entries are called. An expired hold was charged because its cost was not reported in time. */
+/** The names of the kinds of entries. An expired hold was charged because its cost was not reported in time. */
 const KINDS = {
   usage: "Usage",
   usage_refund: "Refund",
@@ -26,7 +26,7 @@ const KINDS = {
 };
 const LAYOUT = { narrow: "two-lines" };
 
-/** The section, with entries that are all there are. */
+/** The section, when these are all the entries. */
 export function activity({ transactions }) {
   const content = transactions.length > 0 ? longTable("Recent activity", columns(null), transactions.map((entry) => cells(entry, null)), FIRST, LAYOUT) : h("p", { class: "soft" }, "No activity yet.");
   return activitySection(content);
@@ -59,7 +59,7 @@ function cells(entry, names) {
   ];
 }
 
-/** A time to the second, of which a phone shows the day and the minute. */
+/** A time to the second; a phone shows only day and minute. */
 function timeOf(text) {
   const [year, rest, second] = [text.slice(0, 5), text.slice(5, 16).replace("T", " "), text.slice(16, 19)];
   return h("time", { datetime: text, title: text }, h("span", { class: "year" }, year), rest, h("span", { class: "second" }, second));

@@ -6,9 +6,9 @@ import { rangeProblem } from "/assets/days.js";
 import { busy, h, say } from "/assets/dom.js";
 import { UsageFilter } from "/assets/usagefilter.js";
 
-/** How many entries are asked for at once. */
+/** How many entries to request at once. */
 const PAGE = 50;
-/** The most that the service returns at once. */
+/** The maximum that the service returns at once. */
 const MOST = 1_000;
 /** How many rows are shown at first. */
 const FIRST = 8;
@@ -23,7 +23,7 @@ export class ActivityList {
   #next = null;
   #shown = FIRST;
   #names = null;
-  /** The list that was asked for last. */
+  /** The list requested last. */
   #turn = 0;
 
   constructor(view, { filtered }) {
@@ -51,7 +51,7 @@ export class ActivityList {
     this.#draw();
   }
 
-  /** Which routes and keys there are to choose from. */
+  /** The routes and keys to choose from. */
   known(parts) {
     this.filter.show(parts);
     this.#names = parts.keys.size > 1 ? parts.keys : null;
@@ -65,7 +65,7 @@ export class ActivityList {
     return this.load();
   }
 
-  /** Loads at least as many entries as are shown, by the filters that are set. */
+  /** Loads at least as many entries as are shown, with the current filters. */
   async load() {
     const count = Math.min(Math.max(this.#shown, PAGE), MOST);
     const turn = (this.#turn += 1);
@@ -148,7 +148,7 @@ export class ActivityList {
     }
     this.#shown = this.#entries.length;
     this.#draw();
-    // The keyboard goes on at the first row that is new.
+    // Keyboard focus moves to the first new row.
     const place = this.#entries.indexOf(before) + 1;
     const row = this.place.querySelectorAll("tbody tr")[place];
     row?.setAttribute("tabindex", "-1");

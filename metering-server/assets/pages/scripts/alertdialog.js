@@ -1,4 +1,4 @@
-// The dialog for the balance below which the account's owner is told, by webhooks and by email.
+// The dialog for the low balance alert: its threshold, and whether to notify by email.
 
 import { callApi } from "/assets/api.js";
 import { formDialog } from "/assets/dialog.js";
@@ -6,15 +6,15 @@ import { h } from "/assets/dom.js";
 import { checks, field, optional } from "/assets/field.js";
 import { isMail } from "/assets/webhookhealth.js";
 
-/** Whether one of the account's webhooks is told about a low balance. Mail is asked for separately. */
+/** Whether one of the account's webhooks gets the event balance.low. Mail is a separate choice. */
 const isTold = (webhooks) => webhooks.some((webhook) => webhook.state === "active" && !isMail(webhook) && (webhook.events.length === 0 || webhook.events.includes("balance.low")));
 
-/** Asks below which balance its owner is told, and whether by email. */
+/** Asks for the alert's threshold, and whether to send email. */
 export function askAlert({ alert_below: below, email: address, email_verification: verification }, { email: isMailed }, webhooks, { key, reload }) {
-  // A new alert is mailed unless the user decides otherwise.
+  // Email is on by default for a new alert.
   const email = isMailed !== undefined && field({ name: "email", label: `Send it to ${address}`, box: true, value: isMailed || (below === null && !webhooks.some(isMail)) });
-  const toVerify = verification && verification.status !== "verified" ? " To be told by email, verify the address of the account." : "";
-  const nobody = h("p", { class: "notice notice-warn", id: "nobody-told", role: "status" }, h("strong", {}, "Nobody will be told. "), "No webhook of the account gets balance.low", email ? ", and email is off." : ".", toVerify);
+  const toVerify = verification && verification.status !== "verified" ? " To get alerts by email, verify the address of the account." : "";
+  const nobody = h("p", { class: "notice notice-warn", id: "nobody-told", role: "status" }, h("strong", {}, "No one will be notified. "), "No webhook of the account gets balance.low", email ? ", and email is off." : ".", toVerify);
   const update = () => {
     nobody.hidden = isTold(webhooks) || Boolean(email && email.value());
   };

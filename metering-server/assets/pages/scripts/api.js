@@ -1,5 +1,5 @@
-// Same-origin requests to the service. They are never cached, and the key is sent only in a header. In place of a key, a
-// session counts for the calls of the account, at their paths below a prefix: its cookie is sent there only.
+// Same-origin requests to the service. They are never cached, and the key is sent only in a header. For the account's
+// own calls, a session works instead of a key, at paths below a prefix; its cookie is sent only there.
 
 import { noteBalance } from "/assets/balance.js";
 import { readExactly } from "/assets/decimal.js";
@@ -21,7 +21,7 @@ export class ApiError extends Error {
     return this.body.fields ?? {};
   }
 
-  /** The seconds after which a retry may succeed, if one may. */
+  /** The seconds to wait before a retry, if a retry may succeed. */
   get retryAfter() {
     return this.body.retry_after_sec === undefined ? undefined : Number(this.body.retry_after_sec);
   }
@@ -36,10 +36,9 @@ export async function callApi(path, options = {}) {
 }
 
 /**
- * Sends a request. Returns the text and the headers of a successful response; with `binary`, a `blob` in place of the
- * text. A `body` that is a text is sent as it is.
- * Cookies are sent only with `SESSION` in place of a key, or with `credentials: "same-origin"`.
- * With `keepalive`, the request is sent although the page is left.
+ * Sends a request. Returns the text and the headers of a successful response; with `binary`, a `blob` instead of the
+ * text. A `body` that is a string is sent unchanged. Cookies are sent only with `SESSION` instead of a key, or with
+ * `credentials: "same-origin"`. With `keepalive`, the request is sent even if the user leaves the page.
  */
 export async function fetchText(path, { method = "GET", key, body, headers: more = {}, timeout = 30_000, credentials = "omit", keepalive = false, binary = false } = {}) {
   const headers = { Accept: "application/json", ...more };

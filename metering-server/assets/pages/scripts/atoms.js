@@ -1,4 +1,4 @@
-// Atoms, which receipts and statements count in: a credit has 7,200,000,000.
+// Atoms, the unit of receipts and statements: 7,200,000,000 make a credit.
 
 import { fromUnits } from "/assets/decimal.js";
 

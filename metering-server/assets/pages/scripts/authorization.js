@@ -10,7 +10,7 @@ import { WalletError, checkFunds, connect, holdWallet, request, switchChain } fr
 /** Longer than the service waits for a block. */
 const PAY_TIMEOUT_MS = 120_000;
 const RETRY_MS = 3_000;
-/** Signatures are valid from some time before: the clocks of the chain and of the service differ. */
+/** Signatures are valid from some time in the past, because the clocks of the chain and of the service differ. */
 const EARLIER_SECONDS = 600;
 const SIGNATURE = /^0x(?:[0-9a-fA-F]{2}){65,}$/;
 /** With these errors it is certain that nothing was or will be taken, or that the payment was credited elsewhere. */
@@ -35,7 +35,7 @@ function authorizationOf(offer, from, seconds) {
   };
 }
 
-/** What the wallet signs (EIP-712). */
+/** The typed data that the wallet signs (EIP-712). */
 function typedData(offer, message) {
   const domain = { name: offer.token_name, version: offer.token_version, chainId: Number(offer.chain_id), verifyingContract: offer.token_contract };
   return { types: TYPES, primaryType: "TransferWithAuthorization", domain, message };
@@ -58,7 +58,7 @@ function headerOf(offer, authorization, signature) {
 
 /**
  * Has the wallet sign the payment of an offer. Reports progress to `say(step, state, detail)`; `signal` ends the wait for
- * the wallet. Returns what was signed, remembered. If this fails, nothing was signed that anybody has.
+ * the wallet. Returns the signed payment, already stored. If this fails, no one has a signature.
  */
 export const signOffer = (purchase, say, signal) => holdWallet(() => signWith(purchase, say, signal));
 
@@ -84,8 +84,8 @@ async function signWith({ offer, chain, coin, account }, say, signal) {
 }
 
 /**
- * Sends what was signed until it is credited, and returns the service's response; `null` once `signal` is aborted. Throws
- * when it is over, which is then forgotten, or when the service does not take it now.
+ * Sends the signed payment until it is credited, and returns the service's response; `null` once `signal` is aborted.
+ * Throws when the payment can no longer succeed (and forgets it), or when the service does not accept it now.
  */
 export async function settle(signed, { key, say, signal }) {
   say("settle", "now", "The service sends the payment, and waits for a block.");

@@ -8,7 +8,7 @@ import { checks, field } from "/assets/field.js";
 
 const checkLimit = (text) => (/^\d+(\.\d+)?$/.test(text) && /[1-9]/.test(text) ? "" : "Enter an amount above zero.");
 
-/** Asks for which plan the card is charged, when, and how much in a month. `done` gets the new settings. */
+/** Asks for the plan to charge the card for, the threshold and the monthly limit. `done` gets the new settings. */
 export function askAutoTopUp(plans, { card, rule }, key, done) {
   const options = plans.map((plan) => [plan.id, `${plan.label}: ${group(plan.credits)} credits for ${group(plan.amount)} ${plan.currency}`]);
   formDialog({

@@ -1,5 +1,5 @@
-// The balance of the account that a key belongs to, from whichever response said it last. Every page shows it in its
-// header, so no page has to ask for it only for that.
+// The balance of a key's account, from the latest response that contained it. Every page shows it in its header, so no
+// page needs an extra request for it.
 
 const AMOUNT = /^-?\d+(\.\d+)?$/;
 const listeners = new Set();

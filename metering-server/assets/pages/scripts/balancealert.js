@@ -1,4 +1,4 @@
-// The line of the balance that says when its owner is told that it is low. The dialog that changes it is loaded on demand.
+// The line below the balance about its low balance alert. The dialog that changes it is loaded on demand.
 
 import { callApi, sentence } from "/assets/api.js";
 import { plural } from "/assets/decimal.js";
@@ -6,7 +6,7 @@ import { arrived, busy, h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 import { allowed } from "/assets/rights.js";
 
-/** The line of the balance that says when it is low, with a button that changes it. */
+/** The line below the balance with its alert, and a button that changes it. */
 export function alertLine(balance, { key, reload }) {
   const { alert_below: below } = balance;
   const words = below === null ? ["No alert when it runs low."] : ["Alert below ", figure(below), ` ${plural(below, "credit")}.`];

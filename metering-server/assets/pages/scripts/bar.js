@@ -3,7 +3,7 @@
 import { toUnits } from "/assets/decimal.js";
 import { h, s } from "/assets/dom.js";
 
-/** The largest of some amounts, in units; at least one, so that it can divide. */
+/** The largest of some amounts, in units; at least one, since it is a divisor. */
 export const largest = (amounts) => amounts.map((text) => toUnits(text)).reduce((most, units) => (units > most ? units : most), 1n);
 
 /** A bar for an amount, as a share of `most` units. It is decoration: the amount is beside it. */

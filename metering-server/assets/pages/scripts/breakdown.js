@@ -1,4 +1,4 @@
-// What usage was made of: the legend of the chart, with the amounts of each route or key. Choosing one filters.
+// The breakdown of usage: the chart's legend, with the amounts of each route or key. Choosing one filters.
 
 import { bar, largest } from "/assets/bar.js";
 import { fromUnits, group } from "/assets/decimal.js";
@@ -12,7 +12,10 @@ import { longTable } from "/assets/table.js";
 const FIRST = NAMED;
 const NAMES = { route: "Route", key: "Key" };
 
-/** The table of a `split`. `isChosen(id)` says which series the tab is filtered by, and `choose(id)` changes that. */
+/**
+ * The table of a `split`. `isChosen(id)` returns whether the tab is filtered by a series, and `choose(id)` changes
+ * that.
+ */
 export function breakdown(usage, { isChosen, choose }) {
   const { by, series } = usage;
   if (series.length === 0) return h("span", { hidden: true });
@@ -37,5 +40,5 @@ function button({ id, name }, pressed, choose) {
 
 const isNew = ({ before }) => before.calls === 0n && before.credits === 0n;
 
-/** How much more that is than in the period before, if that says something. */
+/** The change from the period before, if it is meaningful. */
 const compared = ({ credits, calls, before }) => (before.credits > 0n ? change(credits, before.credits) : change(calls, before.calls));

@@ -1,5 +1,5 @@
-// Who buys for the account: what receipts name from now on. A receipt that names somebody is never changed. The dialogs are
-// loaded on demand.
+// The account's billing details, which new receipts show. A receipt that has billing details never changes. The dialogs
+// are loaded on demand.
 
 import { callApi, sentence } from "/assets/api.js";
 import { arrived, busy, byId, h } from "/assets/dom.js";
@@ -7,10 +7,10 @@ import { allowed } from "/assets/rights.js";
 
 const dialogs = () => arrived(import("/assets/buyerdialog.js"));
 
-/** The lines that name a buyer. */
+/** The lines of a buyer's details. */
 export const buyerLines = ({ name, address, tax_id: tax }) => [name, ...address, ...(tax ? [`Tax number ${tax}`] : [])];
 
-/** Says who buys, with a button that changes it, in the account's settings. `visit` is as in `showList`. */
+/** The billing details in the account's settings, with a button that changes them. `visit` is as in `showList`. */
 export async function showBilling(visit, hadFocus = false) {
   if (!visit.here()) return;
   const [place, action] = [byId("billing-details"), byId("billing-action")];
@@ -41,7 +41,10 @@ export async function showBilling(visit, hadFocus = false) {
   }
 }
 
-/** A button that adds the account's details to a receipt that names nobody, where the member may. `done` gets the receipt. */
+/**
+ * A button that adds the account's details to a receipt without any, if the member may do that. `done` gets the
+ * receipt.
+ */
 export function addButton(number, { key, done, status }) {
   const add = h("button", { class: "button button-quiet", type: "button", id: "add-buyer" }, "Add billing details");
   const send = async () => done(await callApi(`/credits/receipt/buyer?number=${encodeURIComponent(number)}`, { method: "POST", key }));

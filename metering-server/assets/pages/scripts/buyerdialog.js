@@ -1,4 +1,4 @@
-// The dialogs for who buys for the account, and for adding that to a receipt.
+// The dialogs for billing details, and for adding them to a receipt.
 
 import { callApi } from "/assets/api.js";
 import { buyerLines } from "/assets/buyer.js";
@@ -6,10 +6,10 @@ import { formDialog } from "/assets/dialog.js";
 import { h } from "/assets/dom.js";
 import { checks, field } from "/assets/field.js";
 
-/** The most lines of an address. */
+/** The maximum number of lines of an address. */
 const LINES_MOST = 6;
 
-/** Shows what the receipt will name, once and for all. */
+/** Shows the details that the receipt will have permanently. */
 export function confirmAdding(buyer, key, send) {
   if (!buyer) {
     askBuyer(buyer, key, (saved) => saved && confirmAdding(saved, key, send));

@@ -10,7 +10,7 @@ export async function showBuying(place, ...next) {
   const chosen = rememberedPlan();
   place.hidden = true;
   if (!chosen) return;
-  // Its name is only a courtesy: without it, the payment still opens.
+  // Its name is optional: without it, the payment still opens.
   const { plans, chains } = await callApi("/credits/plans").catch(() => ({}));
   if (rememberedPlan() !== chosen) return;
   const plan = plans?.find((candidate) => planKey(candidate) === chosen);

@@ -33,7 +33,7 @@ export function mountChallenge(place) {
       try {
         widget = await mounted;
       } catch {
-        // The reason is shown in place of the challenge.
+        // The reason is shown instead of the challenge.
         throw new Error("Solve the bot challenge above first.");
       }
       return widget.token();

@@ -11,8 +11,8 @@ const BELOW = 26;
 
 /**
  * A frame with the chart of `days`, oldest first: `{day, calls, credits}`, all as text. Bars show `measure`, calls or
- * credits. `total` is the exact total: amounts per day are rounded, so their sum would differ from it. `what` says which
- * amounts they are, and `read` returns the nodes for a day's name and its amounts.
+ * credits. `total` is the exact total: amounts per day are rounded, so their sum would differ from it. `what` names the
+ * amounts, and `read` returns the nodes for a day's name and its amounts.
  */
 export function chart(days, total, measure = "credits", { read = usage, what = measure } = {}) {
   const reading = h("p", { class: "chart-reading soft" });

@@ -1,4 +1,4 @@
-// Buying a plan by card: the service makes a checkout, and the browser goes to the processor's page.
+// Buys a plan by card: the service creates a checkout, and the browser opens the processor's page.
 
 import { callApi, sentence } from "/assets/api.js";
 import { amount, group, plural } from "/assets/decimal.js";
@@ -11,7 +11,7 @@ const RETURNED = {
 
 const cardPrice = (plan) => `${group(plan.amount)} ${plan.currency}`;
 
-/** What the card of a plan shows. */
+/** The contents of a plan's card. */
 export const cardFace = (plan) => [
   h("span", { class: "offer-head" }, h("strong", { class: "offer-name" }, plan.label)),
   h("span", { class: "offer-price" }, h("span", { class: "price" }, cardPrice(plan))),

@@ -14,7 +14,7 @@ import { table } from "/assets/table.js";
 import { Tries, problem } from "/assets/tries.js";
 
 const PATH = "/accounts";
-/** How many accounts are asked for at once. */
+/** How many accounts to request at once. */
 const PAGE = 100;
 const COLUMNS = [{ name: "Account", head: true }, { name: "Balance", number: true }, { name: "Used", number: true }, { name: "Rate limits" }, { name: "Actions" }];
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -55,7 +55,7 @@ class Children {
     }
   }
 
-  /** Shows the accounts after a change. The focus goes to the menu of the one with this id. */
+  /** Shows the accounts after a change. The focus moves to the menu of the account with this id. */
   async #changed(id) {
     if (!this.#visit.here()) return;
     this.#visit.moved?.();
@@ -97,7 +97,7 @@ class Children {
     return may("own") ? [...cells, closed ? "" : this.#menu(child)] : cells;
   }
 
-  /** The field that searches the accounts, for which all of them are loaded. */
+  /** The search field for accounts; searching loads all of them. */
   #finder() {
     const change = ({ currentTarget }) => {
       this.#search = currentTarget.value;
@@ -125,7 +125,7 @@ class Children {
   }
 
   #create() {
-    // A try with the same name gets the same account, so a lost response loses no key.
+    // A retry with the same name returns the same account, so a lost response loses no key.
     const tries = new Tries();
     formDialog({
       title: "New child account",
@@ -229,7 +229,7 @@ class Children {
     return more;
   }
 
-  /** A part of the list, after those that are known, and where the next part begins. */
+  /** The next part of the list, and the cursor of the part after it. */
   async #part(after, known = []) {
     const from = after ? `&after=${encodeURIComponent(after)}` : "";
     const { data, next } = await callApi(`${PATH}?limit=${PAGE}${from}`, { key: this.#visit.key() });

@@ -3,17 +3,17 @@
 const json = (value) => JSON.stringify(value, null, 2);
 const bearer = (key) => ({ Authorization: `Bearer ${key}` });
 
-/** The name of the server in clients' files: that of the brand, as one word. */
+/** The name of the server in clients' files: the brand's name, as one word. */
 export function serverName(brand) {
   return brand.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "") || "metering";
 }
 
-/** The variable that has the key, for clients that read it from the environment. */
+/** The variable that contains the key, for clients that read it from the environment. */
 const variable = (name) => `${name.toUpperCase().replaceAll("-", "_").replace(/^(?=\d)/, "_")}_API_KEY`;
 
 /**
- * Each client: where the text goes, the text for a server's name, URL and key, and a note. `install` makes a link that
- * the client opens; `linkHasKey` says whether the key is in it.
+ * Each client: where its text belongs, the text for a server's name, URL and key, and a note. `install` makes a link
+ * that the client opens; `linkHasKey` says whether the key is in it.
  */
 export const CLIENTS = [
   {

@@ -1,5 +1,5 @@
 // Completes a top-up without the account's key: the wallet that paid signs that the payment is for this account. The
-// address of the page has the account and the payment; a client got it with the refusal of its top-up.
+// address of the page has the account and the payment; a client got it in the error for its top-up.
 
 import { ApiError, callApi, sentence } from "/assets/api.js";
 import { amount, plural } from "/assets/decimal.js";
@@ -15,7 +15,7 @@ const failure = byId("complete-error");
 /** The text to sign, once it is known. */
 let message = null;
 
-/** Sends the payment, and repeats that for as long as a retry may succeed. */
+/** Sends the payment, and retries as long as a retry may succeed. */
 async function send(signature) {
   for (;;) {
     try {
@@ -28,11 +28,11 @@ async function send(signature) {
   }
 }
 
-/** Asks what the payment needs: nothing more, or a signature. */
+/** Checks what the payment needs: nothing more, or a signature. */
 async function look() {
   say(failure, "");
   byId("complete-again").hidden = true;
-  status.textContent = "Looking at the payment …";
+  status.textContent = "Checking the payment …";
   try {
     done(await send());
   } catch (error) {
@@ -103,7 +103,7 @@ function fail(error) {
   byId("complete-again").hidden = message !== null;
 }
 
-/** Shows what the address names, with names from the list of plans where it has them. */
+/** Shows the account and payment from the address, with names from the list of plans where it has them. */
 async function present() {
   byId("complete-account").textContent = about.org_id;
   byId("complete-plan").textContent = about.plan_id;

@@ -52,8 +52,8 @@ function clients({ key, server }) {
   const about = key()
     ? h("p", { class: "soft" }, "The key below is masked. Copy puts the real one into the clipboard. Anyone who has it can spend your credits.")
     : rememberedKey() === SESSION
-      ? h("p", { class: "soft" }, `You are signed in without your key: put it in place of ${PLACEHOLDER}.`)
-      : h("p", { class: "soft" }, h("a", { href: "/metering/account#connect" }, "Open your account"), ` to have your key filled in, or put it in place of ${PLACEHOLDER}.`);
+      ? h("p", { class: "soft" }, `You are signed in without your key: replace ${PLACEHOLDER} with it.`)
+      : h("p", { class: "soft" }, h("a", { href: "/metering/account#connect" }, "Open your account"), ` to have your key filled in, or replace ${PLACEHOLDER} with it.`);
   return [
     h("p", {}, "Every metered route is a tool for your agent (MCP). A call costs what its route costs; connecting and listing tools are free. Give each agent ", h("a", { href: "/docs/guides/keys" }, "a key of its own"), ", and tell it ", h("a", { href: "/docs/guides/payments" }, "what to do when credits run out"), "."),
     h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Server"), h("dd", {}, h("code", {}, server.url), " ", copyButton(server.url, "Copy", "button button-quiet button-small")))),
@@ -71,7 +71,7 @@ function instructions(client, server, key, shownKey) {
   ];
   if (client.install) {
     const button = h("button", { class: "button", type: "button", "data-install": client.id }, `Add to ${client.name}`);
-    // Made only now, and removed at once, so that no link with a key stays in the page.
+    // Created on the click and removed immediately, so that no link with a key stays in the page.
     button.addEventListener("click", () => {
       const link = h("a", { href: client.install(real()), rel: "noreferrer", hidden: true });
       document.body.append(link);

@@ -1,5 +1,5 @@
 // Asks the owner of an account whether a program may have a key, and with which terms. The address of the page is the
-// program's request (OAuth 2.1); the service says who that is, and where the browser goes next.
+// program's request (OAuth 2.1); the service says which program it is, and where the browser goes next.
 
 import { callApi, sentence } from "/assets/api.js";
 import { checkedForm } from "/assets/dialog.js";
@@ -12,26 +12,26 @@ import { accountsOfLink, canKeep, keepSignedIn, signInByLink } from "/assets/sig
 import { accountChooser, ofChosenAccount, offerWallet } from "/assets/walletlink.js";
 
 const PARAMETERS = ["response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"];
-/** The budget that is proposed to the owner. */
+/** The default budget. */
 const BUDGET = { limit: "2", limit_reset: "monthly" };
 
 const query = new URLSearchParams(location.search);
 const authorization = Object.fromEntries(PARAMETERS.filter((name) => query.has(name)).map((name) => [name, query.get(name)]));
 const status = byId("consent-status");
 const title = byId("consent-title");
-/** What the service says of the request. */
+/** The service's description of the request. */
 let asked = null;
-/** What a wallet signed, while its owner chooses one of several accounts. */
+/** The wallet's signature, kept while its owner chooses one of several accounts. */
 let link = null;
 
-/** Shows what is asked now, under the program that asks. */
+/** Shows the current step, below the name of the program. */
 function ask(step, heading) {
   status.textContent = "";
   showStep(step, heading);
   byId("program-step").hidden = !asked;
 }
 
-/** Shows why there is nothing to consent to. The program learns it only if the browser may be sent there. */
+/** Shows why the request cannot be granted. The program is notified only if the browser may be redirected to it. */
 function showOver(words) {
   byId("over-words").textContent = words;
   byId("over-back").hidden = !asked;
@@ -74,7 +74,7 @@ function present() {
   byId("consent-here").hidden = !asked.redirects_to_this_machine;
 }
 
-/** Continues as whoever is signed in. */
+/** Continues as the signed-in user. */
 async function look() {
   const key = rememberedKey();
   if (!key) {
@@ -124,7 +124,7 @@ function showTerms(key, own, date, member) {
     send: (values) => callApi("/oauth/consents", { method: "POST", key, body: { authorization, key: body(values, now) } }),
     done: ({ redirect_to: url }) => leave(url),
   });
-  byId("terms-account").replaceChildren(...(member ? ["You are signed in as ", h("strong", {}, member.member), `, ${member.role}. The program gets a key below the account's first one, never that one.`] : ["You are signed in with the key ", h("strong", {}, own.name), ". The program gets a key below it, never this one."]));
+  byId("terms-account").replaceChildren(...(member ? ["You are signed in as ", h("strong", {}, member.member), `, ${member.role}. The program gets a child key of the account's first key, never that key itself.`] : ["You are signed in with the key ", h("strong", {}, own.name), ". The program gets a child key of it, never this key itself."]));
   byId("terms-form").replaceChildren(form);
   ask("terms-step");
 }
@@ -152,7 +152,7 @@ async function signIn() {
   });
 }
 
-/** Signs in with what a wallet signed, to the account that it is for, or asks which. */
+/** Signs in with a wallet's signature, to its account, or asks which one. */
 async function useWallet(signed) {
   link = signed;
   try {

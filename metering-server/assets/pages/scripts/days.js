@@ -8,10 +8,12 @@ export const dayBefore = (now, back) => new Date(now.getTime() - back * DAY_MS).
 /** The day that many days after another; before it, if the number is negative. */
 export const dayAfter = (day, days) => dayBefore(new Date(`${day}T00:00:00Z`), -days);
 
-/** How many days there are from one day to another, with both of them. */
+/** The number of days from one day to another, both included. */
 export const dayCount = (from, to) => Math.round((Date.parse(to) - Date.parse(from)) / DAY_MS) + 1;
 
-/** What is wrong with a first and a last day, in words; empty if nothing is. There may be `most` days, until `today`. */
+/**
+ * The problem with a first and a last day, in words; empty if there is none. There may be `most` days, until `today`.
+ */
 export function rangeProblem(from, to, { today, most = Infinity } = {}) {
   if (!from || !to) return "Choose the first and the last day.";
   if (from > to) return "The first day must not be after the last.";

@@ -50,12 +50,12 @@ export function amount(text, { sign = false } = {}) {
 
 /** How many digits a meter has. */
 const DRUMS = 6;
-/** What a meter counts in when the number has more whole digits than it has drums. */
+/** The units of a meter whose number has more whole digits than it has drums. */
 const SCALES = [["", 0], ["million", 6], ["billion", 9]];
 
 /**
  * Shows a number as meter drums, one digit each: at most six, whole digits first, then up to `places` decimals, cut off.
- * Returns the word for what it counts in: none, million or billion.
+ * Returns the word for its unit: none, million or billion.
  */
 export function drums(element, text, places = 0) {
   const [signed, decimals = ""] = text.split(".");

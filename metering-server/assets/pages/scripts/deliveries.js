@@ -1,4 +1,4 @@
-// The deliveries to a webhook, newest first: what was sent, how often, and what the webhook responded.
+// The deliveries to a webhook, newest first: their content, attempts, and the webhook's responses.
 
 import { callApi, sentence } from "/assets/api.js";
 import { choice } from "/assets/choice.js";
@@ -9,12 +9,12 @@ import { payload } from "/assets/payload.js";
 import { table } from "/assets/table.js";
 import { target } from "/assets/webhookhealth.js";
 
-/** How many deliveries a request asks for. */
+/** How many deliveries to request at once. */
 const PAGE = 25;
-/** How often, and how many times, to look whether a delivery has arrived. */
+/** How often, and how many times, to check whether a delivery has arrived. */
 const PAUSE = 1_000;
 const LOOKS = 10;
-/** The status of a webhook that wants no more events. */
+/** The status with which a receiver ends its webhook. */
 const GONE = 410;
 const FILTERS = [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["parked", "Parked"]];
 const EVENTS = [["", "All events"], ...[...KINDS.map(([kind]) => kind), "webhook.test"].map((kind) => [kind, kind])];
@@ -119,7 +119,7 @@ export class Deliveries {
   #row(delivery) {
     const { id, event, state, attempts, last_attempt_at: last, next_attempt_at: next, last_status: status, last_error: error, waits_for: first } = delivery;
     const [words, kind] = STATES[state] ?? [state, ""];
-    // Both: "Status 500" says more than that it was not 2xx, and a refused connection has no status.
+    // Both: "Status 500" is more precise than "not 2xx", and a refused connection has no status.
     const response = [status && `Status ${status}`, error].filter(Boolean).join(": ");
     const waits = first && [`Waits for ${first.type} of `, second(first.timestamp)];
     const due = waits ?? (next && ["Next ", second(next)]);
@@ -140,7 +140,7 @@ export class Deliveries {
       await callApi(`/webhooks/${this.webhook.id}/deliveries/${id}/resend`, { method: "POST", key: this.#visit.key });
       await this.load();
     });
-    // The button was drawn anew. Whoever went on to something else stays there.
+    // The button was redrawn. If the user has moved on, the focus stays there.
     if (!this.#isLate && document.activeElement === document.body) (this.list.querySelector(`[data-resend="${id}"] button`) ?? this.#place.querySelector("h2"))?.focus();
   }
 
@@ -162,7 +162,7 @@ export class Deliveries {
     return more;
   }
 
-  /** A part of the list, after those that are known, and where the next part begins. */
+  /** The next part of the list, and the cursor of the part after it. */
   async #part(after, known = []) {
     const from = after ? `&after=${encodeURIComponent(after)}` : "";
     const state = this.state ? `&state=${this.state}` : "";

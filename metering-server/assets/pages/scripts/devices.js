@@ -1,4 +1,4 @@
-// Where the account is signed in: the sessions of browsers, each of which can be signed out from here.
+// Where the account is signed in: its browser sessions, each of which can be signed out here.
 
 import { showList } from "/assets/accountlist.js";
 import { h } from "/assets/dom.js";

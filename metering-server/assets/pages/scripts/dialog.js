@@ -5,7 +5,10 @@ import { sentence } from "/assets/api.js";
 import { busy, h, say } from "/assets/dom.js";
 import { secret } from "/assets/secret.js";
 
-/** Asks for values in a dialog, which is closed when they were sent. `dismiss` is what the other button says. The rest is as for `checkedForm`. */
+/**
+ * Asks for values in a dialog, which closes once they were sent. `dismiss` is the text of the other button. The rest is
+ * as for `checkedForm`.
+ */
 export function formDialog({ title, about = [], dismiss = "Cancel", done, ...rest }) {
   const close = (result, values) => {
     dialog.close();
@@ -17,9 +20,9 @@ export function formDialog({ title, about = [], dismiss = "Cancel", done, ...res
 }
 
 /**
- * A form that asks for values. `fields` are those of `field` and `boxes`, and `layout` the elements that show them. `send`
- * takes the values by name, and `done` its result. `other` is the button beside that which sends.
- * `problemOf` words an error that is about no field, and `explain` one that the service has found in a field.
+ * A form that asks for values. `fields` come from `field` and `boxes`, and `layout` the elements that show them. `send`
+ * takes the values by name, and `done` its result. `other` is the button next to the submit button.
+ * `problemOf` words an error that belongs to no field, and `explain` one that the service found in a field.
  */
 export function checkedForm({ fields = [], layout = null, confirm, other, danger = false, problemOf = sentence, explain = (_, text) => text, send, done }) {
   const problem = h("p", { class: "notice notice-bad", role: "alert", id: "dialog-error", hidden: true });

@@ -60,7 +60,7 @@ function showContents(groups, withErrors) {
   byId("contents").append(...[list("Metered routes", priced), list("The service", [...own, ...(withErrors ? [{ id: "errors", title: "Errors" }] : [])])].filter(Boolean));
 }
 
-/** `/` goes to the search field, except where it is typed. */
+/** `/` moves the focus to the search field, unless the user is typing. */
 function searchByKey(event) {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
   event.preventDefault();
@@ -84,7 +84,7 @@ function filter() {
   byId("docs-status").textContent = words.length > 0 ? found.join(", ") : "";
 }
 
-/** Opens collapsed endpoints while there is a search, and leaves them as they were before it. */
+/** Opens collapsed endpoints during a search, and restores them afterwards. */
 function openForSearch(more, isSearching) {
   if (!more) return;
   if (isSearching) {
@@ -104,6 +104,6 @@ function openNamed() {
   named?.scrollIntoView();
 }
 
-// A page that the browser kept in memory may have been left signed in, and come back signed out.
+// A page from the back/forward cache may have been signed in when it was left, and be signed out now.
 addEventListener("pageshow", (event) => event.persisted && location.reload());
 start();

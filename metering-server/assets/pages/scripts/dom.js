@@ -32,7 +32,9 @@ export function say(element, text) {
   element.hidden = !text;
 }
 
-/** Shows a step of a page, and none of the steps beside it: their ids end in `-step`. The heading above says `title`. */
+/**
+ * Shows a step of a page, and none of the steps beside it: their ids end in `-step`. The heading above shows `title`.
+ */
 export function showStep(id, title) {
   const step = byId(id);
   const card = step.parentElement;

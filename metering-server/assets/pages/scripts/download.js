@@ -3,7 +3,7 @@
 import { fetchText, sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
 
-/** A button that downloads the file at `path()`, and says so when it cannot. `access` has the `key` or `credentials`. */
+/** A button that downloads the file at `path()`, and says so if it fails. `access` has the `key` or `credentials`. */
 export function downloadButton(label, name, access, path, type = "text/csv") {
   const button = h("button", { class: "button button-quiet button-small", type: "button", "data-download": name }, label);
   const status = h("span", { class: "bad", role: "alert", hidden: true });

@@ -5,10 +5,10 @@ import { amount, toUnits } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";
 import { allowed } from "/assets/rights.js";
 
-/** Whether the account waits for the verification of its address. */
+/** Whether the account's address is not verified yet. */
 export const isPending = ({ email_verification: verification }) => verification?.status === "pending";
 
-/** The notice above an account whose address waits for verification. */
+/** The notice above an account whose address is not verified yet. */
 export function pendingNotice(balance, key) {
   if (!isPending(balance)) return [];
   const { email, email_verification: { free_credits: free } } = balance;

@@ -1,6 +1,6 @@
 // Server-sent events from a response's body (HTML Living Standard, section 9.2.6), and bodies of limited length.
 
-/** The most characters of a line, and of an event's data, that are kept. */
+/** The maximum characters to keep of a line, and of an event's data. */
 const KEPT_MOST = 100_000;
 
 /** Calls `receive` with the text of a body as it arrives, until it ends or `receive` returns false. */

@@ -1,4 +1,4 @@
-// An example of a value from its schema: the required members, with the schema's own example where it has one.
+// An example value for a schema: the required members, with the schema's own example where it has one.
 
 import { merged } from "/assets/schema.js";
 
@@ -23,7 +23,7 @@ export function exampleOf(api, reference, depth = 0) {
   return type === "object" ? {} : "…";
 }
 
-/** A list with one item, if the schema says what an item is: only required lists are in an example. */
+/** A list with one item, if the schema describes its items. Only required lists are in an example. */
 function itemsOf(api, schema, depth) {
   if (depth >= DEEPEST) return [];
   if (schema.prefixItems) return schema.prefixItems.map((item) => exampleOf(api, item, depth + 1));

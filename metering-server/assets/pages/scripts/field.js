@@ -16,8 +16,8 @@ export const optional = (check) => (text) => (text === "" ? "" : check(text));
 
 /**
  * A field: `name`, `label`, `hint`, and `check`. It is a text input, or several `lines` of text, or a list of `options`
- * (values with labels), or a checkbox with `box`. `when` says, given a function that returns another field's value,
- * whether it is asked for.
+ * (values with labels), or a checkbox with `box`. `when` gets a function that returns another field's value, and
+ * decides whether to show this one.
  */
 export function field({ name, label, hint, check = () => "", value = "", options, box = false, lines, when, ...attributes }) {
   const id = `field-${name}`;
@@ -83,7 +83,7 @@ function control({ id, value, options, box, lines, described, attributes }) {
   return h("select", common, ...options.map(([option, text]) => h("option", { value: option, selected: option === value }, text)));
 }
 
-/** Hides a field while the others of its form do not ask for it. */
+/** Hides a field that the values of the other fields make unnecessary. */
 function follow(element, when) {
   const form = element.closest("form");
   const other = (name) => form.querySelector(`#field-${name}`).value;

@@ -50,7 +50,7 @@ export function startFigures() {
   document.addEventListener("copy", copyExact);
 }
 
-/** Puts exact values into the clipboard in place of the rounded ones that are selected. */
+/** Puts exact values into the clipboard instead of the selected rounded ones. */
 function copyExact(event) {
   const selection = getSelection();
   if (selection.rangeCount === 0 || selection.isCollapsed) return;

@@ -4,7 +4,7 @@ import { callApi } from "/assets/api.js";
 
 const VALUES = { integer: "42", number: "1.5", boolean: "true", string: "example" };
 
-/** The example: method, template, the target to call, what it is, and its parameters in words. */
+/** The example: method, template, the target to call, its description, and its parameters in words. */
 export async function exampleCall() {
   const { endpoints } = await callApi("/endpoints.json");
   const isPlainGet = (route) => !route.sse && !route.websocket && (route.method ?? "GET") === "GET";

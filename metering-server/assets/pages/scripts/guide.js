@@ -5,7 +5,7 @@ import { copyButton } from "/assets/secret.js";
 import { startTabs } from "/assets/tabs.js";
 
 const guide = document.getElementById("guide");
-/** Whether the tabs are there, so that a change is a choice of the reader. */
+/** Whether the tabs are set up: later changes are the reader's choice. */
 let isReady = false;
 
 for (const snippet of guide.querySelectorAll(".snippet")) {

@@ -2,5 +2,5 @@
 
 import { h } from "/assets/dom.js";
 
-/** `path` is the guide's name, with a heading if one is meant. */
+/** `path` is the guide's name, with a heading if the link is to one. */
 export const guideLink = (path, words) => h("a", { href: `/docs/guides/${path}` }, words);

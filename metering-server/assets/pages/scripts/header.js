@@ -1,4 +1,4 @@
-// The header of every page says who is signed in, and the balance. The key itself is never shown there.
+// The header of every page shows the signed-in account and its balance. The key itself is never shown there.
 
 import { callApi } from "/assets/api.js";
 import { balanceOf, onBalance } from "/assets/balance.js";
@@ -30,6 +30,6 @@ function showBalance(balance) {
 
 onBalance(showSignedIn);
 showSignedIn();
-// The account page asks for the balance itself.
+// The account page requests the balance itself.
 const key = rememberedKey();
 if (key && !byId("nav-account").hasAttribute("aria-current")) callApi("/credits/balance", { key }).catch(() => {});

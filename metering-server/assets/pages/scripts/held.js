@@ -9,10 +9,10 @@ import { longTable } from "/assets/table.js";
 
 /** How many requests are shown at first. */
 const FIRST = 5;
-/** The most that the service lists. */
+/** The maximum that the service lists. */
 const MOST = 100;
 
-/** Whether an account has credits that are held. Services that hold none do not say. */
+/** Whether an account has credits that are held. Services without holds omit the field. */
 export const isHolding = ({ credits_held: held = "0" }) => toUnits(held) > 0n;
 
 /** The line of the balance, linked to the list. */
@@ -21,7 +21,7 @@ export function heldLine(balance) {
   return h("p", { class: "soft", id: "held" }, figure(held), ` more ${plural(held, "credit")} held for `, h("a", { href: "#held-requests" }, "requests in progress"));
 }
 
-/** The section; nothing while nothing is held. `requests` is the list, or why it could not be loaded. */
+/** The section; empty while nothing is held. `requests` is the list, or the error of loading it. */
 export function heldRequests(balance, requests) {
   if (!isHolding(balance)) return h("span", { hidden: true });
   return h(

@@ -1,4 +1,4 @@
-// What the holder of a key can do with it and with its child keys, each in a dialog.
+// The actions on a key and its child keys, each in a dialog.
 
 import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
@@ -15,8 +15,8 @@ const GRACE = [["0", "Not at all"], ["3600", "1 hour"], ["86400", "1 day"]];
 /**
  * The actions of `tab`: `secret()` is the secret of this visit, `own` its key, `now()` the service's time, and
  * `changed(id)` is called after a change. `rotated(secret)` is called when the secret of this visit is replaced, and
- * `ended()` when it no longer works. `unfinished()` is called when the response of a rotation of it may be missing, and when
- * that is over.
+ * `ended()` when it no longer works. `unfinished()` is called when the response to its rotation may be missing, and
+ * again when that is resolved.
  */
 export class KeyActions {
   constructor(tab) {
@@ -26,7 +26,7 @@ export class KeyActions {
   /** Makes a key. */
   create() {
     const { tab } = this;
-    // A try with the same values gets the same key, so a lost response loses no key.
+    // A retry with the same values returns the same key, so a lost response loses no key.
     const tries = new Tries();
     keyForm({
       own: tab.own,
@@ -68,7 +68,7 @@ export class KeyActions {
     });
   }
 
-  /** Needs no dialog: it takes nothing from anybody. */
+  /** Needs no dialog: it does no harm. */
   async enable(key) {
     await callApi(pathOf(key), { method: "PATCH", key: this.tab.secret(), body: { disabled: false } });
     await this.tab.changed(key.id);
@@ -79,7 +79,7 @@ export class KeyActions {
     const isOwn = key.id === tab.own.id;
     const tries = new Tries();
     const leaked = key.state === "leaked";
-    // A key without the scope can only replace itself, at once.
+    // A key without the scope can only replace itself, without a grace period.
     const manages = tab.own.scopes.includes("manage");
     const grace = field({ name: "grace_seconds", label: "The old secret goes on working", options: GRACE, value: "0", hint: "Time to give the new one to your programs." });
     const words = leaked
@@ -95,7 +95,7 @@ export class KeyActions {
         return problem(error, "The secret may have been replaced. Try again: you get the same new one.");
       },
       send: ({ grace_seconds: seconds = "0" }) => {
-        // This tab remembers a rotation of its own key until the new secret has arrived, also after a reload.
+        // This tab remembers a rotation of its own key until the new secret has arrived, even after a reload.
         if (isOwn && seconds === "0") return rotateKey(tab.secret()).then((secret) => ({ key: secret, data: key }));
         const body = { grace_seconds: Number(seconds) };
         return callApi(`${pathOf(key)}/rotate`, { method: "POST", key: tab.secret(), body, headers: { "Idempotency-Key": tries.keyOf(body) } });
@@ -111,7 +111,7 @@ export class KeyActions {
     });
   }
 
-  /** Deletes a key, once it is known which others are deleted with it. */
+  /** Deletes a key, after showing which others are deleted with it. */
   async remove(key) {
     const { tab } = this;
     const isOwn = key.id === tab.own.id;
@@ -139,7 +139,7 @@ const pathOf = ({ id }) => `/keys/${encodeURIComponent(id)}`;
 /** All child keys of a key. */
 export function keysBelow(key, keys) {
   const found = new Set([key.id]);
-  // A key comes after the one that made it.
+  // A key comes after its parent.
   for (const { id, parent_id: parent } of keys) if (found.has(parent)) found.add(id);
   return keys.filter(({ id }) => id !== key.id && found.has(id));
 }
@@ -149,7 +149,7 @@ function showSecret(title, secret, { scopes }, done) {
   issued({ title, words, text: secret, more: scopes.includes("call") ? [firstCall(secret)] : [], done });
 }
 
-/** The first result of a function, each time: "in 1 hour" is the same time in every try. */
+/** Caches the first result of a function: "in 1 hour" is the same time in every retry. */
 function memo(work) {
   let result;
   return () => (result ??= work());

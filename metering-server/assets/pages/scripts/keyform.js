@@ -15,7 +15,7 @@ const SCOPES = [
 const PERIODS = [["", "In all"], ["daily", "Each day"], ["weekly", "Each week"], ["monthly", "Each month"]];
 const HOUR = 3_600_000;
 const AFTER = { hour: ["In 1 hour", HOUR], day: ["In 1 day", 24 * HOUR], month: ["In 30 days", 30 * 24 * HOUR] };
-/** The limits whose fields are empty for none; on the wire, 0 is none. */
+/** The limits whose fields are empty for no limit; on the wire, 0 means none. */
 const COUNTS = [
   ["requests_per_minute", "Requests a minute"],
   ["requests_per_day", "Requests a day (UTC)"],
@@ -24,8 +24,8 @@ const COUNTS = [
 ];
 
 /**
- * Opens the dialog. `key` is the key to change, if any; `own` is the key of this visit, which gives no more than it has.
- * `now` is the service's time. `send` takes the body of the request, and `done` the result.
+ * Opens the dialog. `key` is the key to change, if any; `own` is the key of this visit, which cannot give more than it
+ * has. `now` is the service's time. `send` takes the body of the request, and `done` the result.
  */
 export function keyForm({ key = null, own, now, title, confirm, send, done, problemOf }) {
   const isFirst = key !== null && key.parent_id === null;
@@ -50,8 +50,8 @@ export function keyForm({ key = null, own, now, title, confirm, send, done, prob
 }
 
 /**
- * The fields for the terms of a new key, filled in with those of `preset`, and what a form does with them. `own` is the key
- * that gives it.
+ * The fields for the terms of a new key, filled in with those of `preset`, and the functions of their form. `own` is
+ * its parent key.
  */
 export function keyFields(preset, own) {
   const [main, more] = [[...budgetOf(preset), ...expiryOf(preset, own), scopesOf(preset, own)], moreOf(preset)];
@@ -85,7 +85,7 @@ function expiryOf(key, own) {
   ];
 }
 
-/** The checkboxes of scopes. A key gives no scope that it does not have. */
+/** The checkboxes of scopes. A key cannot give a scope that it does not have. */
 function scopesOf(key, own) {
   const isOwn = ([scope]) => own.scopes.includes(scope);
   return boxes({
@@ -114,7 +114,7 @@ function expiries(key, own) {
   return [...keep, ["", parents], ...presets, ["at", "At a date and time …"]];
 }
 
-/** The body for a new key. What is empty is left out, so it is as for the key that makes it. */
+/** The body for a new key. Empty values are left out, so the parent's apply. */
 function wire(values, now) {
   return Object.fromEntries(Object.entries(parts(values, now)).filter(([, value]) => value !== null && value !== 0 && value.length !== 0));
 }

@@ -10,7 +10,7 @@ import { copyButton } from "/assets/secret.js";
 
 const COUNTS = [["requests_per_minute", "Requests a minute"], ["requests_per_day", "Requests a day"], ["tokens_per_minute", "Tokens a minute"], ["max_in_flight", "Requests at the same time"]];
 
-/** Opens it. `children` are the keys made by the key, and `items` what can be done with it, as in its menu. */
+/** Opens it. `children` are the keys made by the key, and `items` the actions on it, as in its menu. */
 export function openKeyPanel(key, { parents, children, now, items }) {
   const close = h("button", { class: "button button-quiet button-small panel-close", type: "button", on: { click: () => dialog.close() } }, "Close");
   const act = ({ action, label, danger, work }) =>

@@ -10,7 +10,7 @@ import { table } from "/assets/table.js";
 
 export const PERIODS = { daily: "a day", weekly: "a week", monthly: "a month" };
 const COLUMNS = [{ name: "Key", head: true }, { name: "State" }, { name: "Used" }, { name: "Last used" }, { name: "Actions" }];
-/** The deepest level that is indented further. */
+/** The deepest level that is indented. */
 const DEEPEST = 4;
 
 /** A secret as the service shows it, for keys that are older than that feature. */
@@ -55,15 +55,15 @@ function nameOf(key, { depth, parents, own, secret, open }) {
     depth > 0 && h("span", { class: "quietly-there" }, `, child of ${parents[0].name}`),
     isOwn && [" ", h("span", { class: "tag tag-accent" }, "this tab")],
     h("code", { class: "under" }, key.hint ?? (isOwn && secret?.startsWith("sk_live_") ? hint(secret) : key.id)),
-    // Operators have no panel that shows it.
+    // Operators have no panel for it.
     !open && key.hint && h("code", { class: "under" }, key.id),
   );
 }
 
-/** What is spent of a budget. */
+/** The spent part of a budget. */
 const spentOf = ({ limit, limit_remaining: left }) => fromUnits(toUnits(limit) - toUnits(left));
 
-/** What was used: of the budget in its period, or in all. */
+/** Usage: of the budget in its period, or in total. */
 function used(key) {
   if (key.limit === null) return h("span", { class: "key-budget" }, figure(key.usage), ` ${plural(key.usage, "credit")}`, h("span", { class: "under" }, "No limit"));
   const limit = toUnits(key.limit);

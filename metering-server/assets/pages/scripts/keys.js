@@ -10,13 +10,13 @@ import { ORDERS, treeOf } from "/assets/keytree.js";
 import { menuButton, openMenu } from "/assets/menu.js";
 import { allowed, may, mayGive, whyNot } from "/assets/rights.js";
 
-/** How many keys are asked for at once. */
+/** How many keys to request at once. */
 const PAGE = 50;
 
 /**
  * Fills a panel. `secret()` is the secret of this visit, and `here()` says whether its user is still on the page.
- * `rotated(secret)` is called when it is replaced, `ended()` when it no longer works, and `unfinished()` when the response
- * of its rotation may be missing, and when that is over.
+ * `rotated(secret)` is called when it is replaced, `ended()` when it no longer works, and `unfinished()` when the
+ * response to its rotation may be missing, and again when that is resolved.
  */
 export class KeysTab {
   #panel;
@@ -25,7 +25,7 @@ export class KeysTab {
   #next = null;
   /** The service's clock minus this computer's, in milliseconds. */
   #skew = 0;
-  /** The order of the keys, and the text that they are searched for. */
+  /** The order of the keys, and the search text. */
   #view = { order: "created", search: "" };
 
   constructor(panel, visit) {
@@ -64,7 +64,7 @@ export class KeysTab {
         while (next && keys.length < shown) [keys, next] = await part(secret, next, keys);
       }
       if (late()) return;
-      // A member gives keys no more than the role has.
+      // A member can give keys no more rights than the role has.
       this.own = { ...own, scopes: own.scopes.filter(mayGive) };
       this.#skew = date.getTime() - Date.now();
       [this.#keys, this.#next] = [keys, next];
@@ -88,7 +88,7 @@ export class KeysTab {
     return keys;
   }
 
-  /** Shows the keys after a change. The focus goes to the menu of the key with this id. */
+  /** Shows the keys after a change. The focus moves to the menu of the key with this id. */
   async changed(id) {
     if (!this.#visit.here()) return;
     await this.load();
@@ -170,7 +170,7 @@ export class KeysTab {
     return h("span", { class: "row-actions", "data-actions": key.id }, menuButton(key.name, [{ action: "details", label: "Details", work: () => this.#panel.querySelector(`[data-key="${key.id}"]`).click() }, ...this.#items(key)]));
   }
 
-  /** What can be done with a key. The first key can neither be disabled nor deleted. */
+  /** The actions on a key. The first key cannot be disabled or deleted. */
   #items(key) {
     const isAllowed = key.parent_id === null ? may("own") : may("develop") && key.scopes.every(mayGive);
     if (!isAllowed) return [];
@@ -222,7 +222,7 @@ function where(panel) {
   return menu ? `[data-actions="${menu}"] button` : focus.id ? `#${focus.id}` : focus.dataset.key ? `[data-key="${focus.dataset.key}"]` : null;
 }
 
-/** A part of the list, after those that are known, and where the next part begins. */
+/** The next part of the list, and the cursor of the part after it. */
 async function part(secret, after, known = []) {
   const from = after ? `&after=${encodeURIComponent(after)}` : "";
   const { data, next } = await callApi(`/keys?limit=${PAGE}${from}`, { key: secret });

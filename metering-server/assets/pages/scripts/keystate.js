@@ -1,15 +1,15 @@
-// What is true of a key right now, in words: whether its next request is accepted, and if not, until when.
+// A key's current status, in words: whether its next request is accepted, and if not, until when.
 
 import { toUnits } from "/assets/decimal.js";
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
-/** A key that expires sooner than this says so. */
+/** The status mentions the expiry if it is sooner than this. */
 const SOON = 7 * DAY;
 
-/** Whether nothing is left of a key's budget. */
+/** Whether a key's budget is used up. */
 export const isUsedUp = ({ limit, limit_remaining: left }) => limit !== null && toUnits(left) <= 0n;
 
-/** How long it is until a time: "52 min", "5 h" or "3 days". */
+/** The time until a moment: "52 min", "5 h" or "3 days". */
 export function until(text, now) {
   const left = Math.max(Date.parse(text) - now.getTime(), 0);
   if (left < HOUR) return `${Math.max(Math.ceil(left / MINUTE), 1)} min`;

@@ -18,7 +18,7 @@ const COMPARE = {
 
 /**
  * The keys whose name, id or end of the secret has the text, in order, each with its `depth` and its `parents`, the nearest first. The parents
- * of a match are listed with it. `keys` come as from the service: a key after the one that made it.
+ * of a match are listed with it. `keys` are in the service's order: a key after its parent.
  */
 export function treeOf(keys, { order = "created", search = "" } = {}) {
   const known = new Map(keys.map((key) => [key.id, key]));

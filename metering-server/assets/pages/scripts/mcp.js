@@ -1,4 +1,4 @@
-// The page about MCP: the same instructions as in the account, for everybody.
+// The page about MCP: the same instructions as in the account, for all visitors.
 
 import { showConnect } from "/assets/connect.js";
 import { byId } from "/assets/dom.js";

@@ -1,4 +1,5 @@
-// Who belongs to the account besides the holder of its key: members, invitations, and what members did.
+// The people with access to the account besides the holder of its key: members, invitations, and the log of members'
+// actions.
 
 import { showList } from "/assets/accountlist.js";
 import { callApi, sentence } from "/assets/api.js";
@@ -42,7 +43,7 @@ function content(visit, members, { again, act, problem }) {
     member.state === "invited" ? `Invited until ${at(member.expires_at)}` : at(member.since),
     owns || member.current ? remove(member) : "",
   ]);
-  const list = members.length > 0 ? table("Members of this account", COLUMNS, rows) : h("p", { class: "soft" }, "Nobody but the holder of the key uses this account.");
+  const list = members.length > 0 ? table("Members of this account", COLUMNS, rows) : h("p", { class: "soft" }, "Only the holder of the key uses this account.");
   const invite = h("button", { class: "button button-quiet button-small", type: "button", on: { click: () => ask(visit, again) } }, "Invite somebody");
   const log = h("details", { class: "more" }, h("summary", {}, "What members did"), h("div", {}));
   log.addEventListener("toggle", () => log.open && showLog(log.lastElementChild, visit));
@@ -69,7 +70,7 @@ function ask(visit, again) {
 function showLink(url) {
   formDialog({
     title: "Pass on this link",
-    about: [h("p", {}, "Whoever follows it first, and proves an email address or a wallet, joins. It works for seven days, and is not shown again."), h("p", { class: "mono" }, url), copyButton(url)],
+    about: [h("p", {}, "The first person who follows it, and proves an email address or a wallet, joins. It works for seven days, and is not shown again."), h("p", { class: "mono" }, url), copyButton(url)],
     confirm: "Done",
     dismiss: "Close",
     send: async () => null,

@@ -2,7 +2,10 @@
 
 import { h } from "/assets/dom.js";
 
-/** A button with a menu. `subject` is said to those who do not see it; `items` have an `action`, a `label`, `work`, and may be a `danger`. */
+/**
+ * A button with a menu. `subject` is announced by screen readers; `items` have an `action`, a `label`, `work`, and may
+ * be a `danger`.
+ */
 export function menuButton(subject, items) {
   const entries = items.map(({ action, label, danger, work }) =>
     h("button", { class: danger ? "danger" : null, type: "button", role: "menuitem", tabindex: "-1", "data-action": action, on: { click: () => {
@@ -39,7 +42,7 @@ export function menuButton(subject, items) {
   });
   menu.addEventListener("beforetoggle", ({ newState }) => {
     button.setAttribute("aria-expanded", String(newState === "open"));
-    // From the next frame on: what scrolled before the menu opened is told until then.
+    // From the next frame on: scroll events from before the menu opened arrive until then.
     if (newState === "open") requestAnimationFrame(() => isOpen() && addEventListener("scroll", away, { capture: true, passive: true }));
     else removeEventListener("scroll", away, { capture: true });
   });

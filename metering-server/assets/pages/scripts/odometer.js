@@ -7,7 +7,7 @@ const STEPS = 1_000;
 
 /**
  * Shows `to` on a meter, and rolls up to it from `from`, if that is known and less, once the meter is on the screen.
- * Screen readers and copies get `to` at once. Returns the word for what the meter counts in.
+ * Screen readers and copies get `to` immediately. Returns the word for the meter's unit.
  */
 export function rollTo(element, from, to, places) {
   const unit = drums(element, to, places);

@@ -27,7 +27,7 @@ export function showOperation(api, operation) {
   element.addEventListener("toggle", () => {
     if (element.open && element.childElementCount === 1) element.append(body(api, operation));
   });
-  // Not for those that the URL opens itself, or the search hides.
+  // Except those that the URL opens, or the search hides.
   summary.addEventListener("click", () => {
     if (!element.open) history.replaceState(null, "", `#${element.id}`);
   });
@@ -52,7 +52,7 @@ function body(api, operation) {
 
 const part = (title, ...content) => h("div", { class: "part" }, h("h3", {}, title), ...content);
 
-/** What the request is: price, parameters, headers, body. */
+/** The request: price, parameters, headers, body. */
 function request(api, operation) {
   const update = () => update.run?.();
   const parameters = new Parameters(api, operation, update);
@@ -68,7 +68,7 @@ function request(api, operation) {
   return { facts: h("div", { class: "operation-facts" }, ...parts), parameters, update };
 }
 
-/** Which responses of the upstream cost nothing. */
+/** The upstream's responses that cost nothing. */
 function free(operation) {
   const statuses = operation["x-free-statuses"] ?? [];
   return statuses.length > 0 && h("p", { class: "soft" }, `Responses with status ${statuses.join(", ")} cost nothing.`);

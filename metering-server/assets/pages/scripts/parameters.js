@@ -1,4 +1,4 @@
-// An operation's parameters: what they are, and a field for each, prefilled with its example.
+// An operation's parameters: their description, and a field for each, prefilled with its example.
 
 import { complain, h } from "/assets/dom.js";
 import { guideLink } from "/assets/guidelink.js";
@@ -22,7 +22,7 @@ export class Parameters {
     return new Map(this.fields.filter(({ input }) => input).map(({ parameter, input }) => [parameter.name, input.value.trim()]));
   }
 
-  /** Whether every required value is there. If not, says so at the first one that is missing. */
+  /** Whether every required value is present. If not, marks the first missing one. */
   check() {
     const missing = this.fields.filter(({ parameter, input }) => {
       if (!input) return false;

@@ -1,5 +1,4 @@
-// What was or will be sent to a webhook, byte for byte, and the beginning of its response if that was a failure. Loaded when
-// somebody wants to see it.
+// The bytes of a delivery to a webhook, and the beginning of its response if that was a failure. Loaded on demand.
 
 import { callApi, sentence } from "/assets/api.js";
 import { h } from "/assets/dom.js";

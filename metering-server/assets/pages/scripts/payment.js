@@ -10,13 +10,16 @@ export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
 /** Registering takes longer than other requests: the server waits for confirmations. */
 export const REGISTER_TIMEOUT_MS = 150_000;
 export const RETRY_MS = 3_000;
-/** How long to wait between two looks at a quote: while its payment is confirmed, the longest otherwise, and once it expired. */
+/**
+ * How long to wait between two checks of a quote: while its payment is being confirmed, the maximum otherwise, and once
+ * it has expired.
+ */
 const LOOK_MS = 2_000;
 const LONGEST_LOOK_MS = 12_000;
 const EXPIRED_LOOK_MS = 60_000;
-/** How long to look at a quote after it was paid: most chains are final by then. */
+/** How long to check a quote after it was paid: most chains are final by then. */
 const PAID_WATCH_MS = 20 * 60_000;
-/** A sent payment that no look has found for this long is registered by its hash, and may be forgotten. */
+/** A sent payment that no check has found for this long is registered by its hash, and may be forgotten. */
 export const OVERDUE_MS = 45_000;
 
 /**
@@ -53,12 +56,12 @@ async function payWith({ quote, chain, account, coin, label }, say, signal) {
   return sent;
 }
 
-/** What the service knows about a quote. */
+/** The service's state of a quote. */
 export const look = (id, key) => callApi(`/credits/topup/quote?quote_id=${encodeURIComponent(id)}`, { key });
 
 /**
- * Looks at a paid quote now and then, while a reorganisation may still remove its payment. Returns the quote if one did,
- * and otherwise `null`, in the end or when `signal` is aborted.
+ * Checks a paid quote now and then, while a reorganisation may still remove its payment. Returns the quote if that
+ * happened; otherwise `null`, at the end or when `signal` is aborted.
  */
 export async function untilReversed(id, key, signal) {
   const started = Date.now();
@@ -77,9 +80,9 @@ export async function untilReversed(id, key, signal) {
 }
 
 /**
- * Looks at a quote until it is paid or `signal` is aborted, and returns it. `show` gets every look, or the error of one;
- * `sent` returns the payment that the wallet sent, if it did. Throws when a look is refused, or the payment that was sent
- * cannot be credited (`isRefusal`). Ends with `null` once a payment would no longer be honoured.
+ * Checks a quote until it is paid or `signal` is aborted, and returns it. `show` gets the result of every check, or its
+ * error; `sent` returns the payment that the wallet sent, if it did. Throws when a check is refused, or the payment
+ * that was sent cannot be credited (`isRefusal`). Returns `null` once a payment would no longer be honoured.
  */
 export async function follow(id, { key, show, sent = () => null, signal }) {
   let pause = LOOK_MS;
@@ -114,13 +117,13 @@ export async function follow(id, { key, show, sent = () => null, signal }) {
   }
 }
 
-/** Registers a payment that the wallet sent and no look has found: it failed, was dropped, or is late. */
+/** Registers a payment that the wallet sent and no check has found: it failed, was dropped, or is late. */
 async function credit({ plan_id, chain_id }, tx_hash, key) {
   try {
     await callApi("/credits/topup", { method: "POST", key, body: { plan_id, chain_id, tx_hash }, timeout: REGISTER_TIMEOUT_MS });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    // Otherwise a later look finds it.
+    // Otherwise a later check finds it.
     if (!isPassing(error) && error.status < 500) throw Object.assign(error, { isRefusal: true });
   }
 }
@@ -160,7 +163,7 @@ async function prove(sent, { message }, say) {
   return sign(message, sent.from ?? account);
 }
 
-/** What a wait for a payment says. */
+/** The text shown while waiting for a payment. */
 export function progress(error) {
   const { confirmations, required } = error.body;
   if (error.code === "payment_unconfirmed" && required !== undefined) return `${confirmations} of ${required} confirmations.`;

@@ -1,4 +1,4 @@
-// A program's request for access, kept until its owner has signed in: a link in mail opens another tab.
+// A program's request for access, kept until the user has signed in: a link in mail opens another tab.
 
 import { h } from "/assets/dom.js";
 
@@ -10,13 +10,13 @@ export const keepPending = (search, name) => localStorage.setItem(PENDING, JSON.
 
 export const forgetPending = () => localStorage.removeItem(PENDING);
 
-/** A notice that leads back to the consent page, if a program waits. */
+/** A notice that links back to the consent page, if a program is waiting. */
 export function waitingNotice() {
   let waiting = null;
   try {
     waiting = JSON.parse(localStorage.getItem(PENDING));
   } catch {
-    // It is not JSON of ours.
+    // The stored text is not our JSON.
   }
   if (!waiting || !(waiting.until > Date.now())) {
     forgetPending();

@@ -12,10 +12,13 @@ export function byChain({ plans, chains }) {
 }
 
 export const price = (plan) => `${group(plan.token_amount)} ${plan.token_symbol}`;
-/** What a plan is called in URLs and forms. */
+/** The name of a plan in URLs and forms. */
 export const planKey = (plan) => `${plan.chain_id}/${plan.id}`;
 
-/** What a card shows, under a heading that names the chain. Elements that are allowed in a label, so that the whole card can be one. */
+/**
+ * The contents of a card, under a heading with the chain's name. Elements that are allowed in a label, so that the
+ * whole card can be one.
+ */
 function face(plan) {
   const bonus = plan.bonus_credits !== "0" && h("span", { class: "offer-bonus" }, "+ ", amount(plan.bonus_credits), " bonus");
   const buys = plan.buys ?? [];

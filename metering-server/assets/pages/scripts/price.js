@@ -12,7 +12,7 @@ const BASE_CALLS_PER_CREDIT = 7200n;
 const UNIT_PLACES = 18;
 const isTokens = (unit) => /(^|_)tokens?$/.test(unit);
 
-/** Rounds a decimal to its first digits other than zero: 0.0006944444 becomes 0.0006944. */
+/** Rounds a decimal to its first significant digits: 0.0006944444 becomes 0.0006944. */
 export function brief(text, digits = DIGITS) {
   const match = /^(\d+)\.(0*)(\d+)$/.exec(text);
   if (!match) return group(text);
@@ -31,7 +31,9 @@ export function brief(text, digits = DIGITS) {
 
 const credits = (text) => (text === "1" ? "credit" : "credits");
 
-/** Whether no request costs anything. A price that depends on a parameter or the volume may start at 0 without being free. */
+/**
+ * Whether all requests are free. A price that depends on a parameter or the volume may start at 0 without being free.
+ */
 export const isFree = (price) => !price || [price, ...(price.tiers ?? []), ...(price.volume ?? []), price.beyond ?? price].every(({ credits }) => credits === "0");
 
 /** The price on an operation's row. */
@@ -43,7 +45,11 @@ export function priceTag(operation) {
   return h("span", { class: "price", title: `${from}${price.credits} credits per ${price.per}` }, from, h("span", { class: "figure" }, brief(price.credits)), ` ${credits(price.credits)}${per}`);
 }
 
-/** The price of a request with these parameters, in credits; for volume tiers, `null`, because it depends on the account; for a price that depends on one, `null` while it has no value. By usage, it is the most that is held. */
+/**
+ * The price of a request with these parameters, in credits; for volume tiers, `null`, because it depends on the
+ * account; for a price that depends on one, `null` while it has no value. For a price by usage, it is the amount that
+ * is held.
+ */
 export function priceFor(price, values) {
   if (price.volume) return null;
   if (!price.tiers) return price.credits;
@@ -74,7 +80,7 @@ function byUsage({ credits: max, min, units, over, models }) {
   return rows.length === 0 ? [held] : [held, figures(["Unit", "Credits"], rows)];
 }
 
-/** The price of a unit: of tokens, that of a million, as everybody compares them. */
+/** The price of a unit; for tokens, the price per million, which is how they are compared. */
 const perUnit = (unit, amount) => (isTokens(unit) ? `${group(fromUnits(toUnits(amount, UNIT_PLACES) * 1_000_000n, UNIT_PLACES))} per million` : `${group(amount)} each`);
 
 /** The units' prices of each model. */

@@ -1,4 +1,4 @@
-// The page of one quote: what to send and how, the steps before they happen, and the wait for the payment.
+// The page of one quote: what to send and how, the steps ahead, and waiting for the payment.
 
 import { sentence } from "/assets/api.js";
 import { group, plural } from "/assets/decimal.js";
@@ -66,7 +66,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     payButton.hidden = !canPay || wallets().length === 0;
     chooser.hidden = payButton.hidden || isAsked;
     abandon.hidden = !isOverdue || hasArrived;
-    // Who has paid, or is about to, must not pay again.
+    // A user who has paid, or is about to, must not pay again.
     other.hidden = !canPay || isAsked;
     change.hidden = isSent || hasArrived || isAsked;
     expired.hidden = !isOver || isSent || hasArrived;
@@ -96,7 +96,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     busy(payButton, async () => {
       const waiting = new AbortController();
       signal.addEventListener("abort", () => waiting.abort());
-      // The second half of a double click on what was here before is not meant for it.
+      // The second half of a double click on the previous button must not trigger it.
       stop.onclick = ({ detail }) => detail > 1 || waiting.abort();
       stop.hidden = false;
       alert.hidden = true;
@@ -208,7 +208,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   offer();
   tick();
   if (sent) showSent(sent);
-  // After a reload, a payment that was seen is not asked for again, not even for a moment.
+  // After a reload, the page never asks again for a payment that was seen, not even for a moment.
   if (quote.status !== undefined && quote.status !== "open") showLook(quote, null);
   (problem ? alert : heading).focus();
 
@@ -232,7 +232,7 @@ export function walletChoice(chosen) {
   return [h("fieldset", { class: "wallets" }, h("legend", {}, "Wallet"), ...wallets().map(radio))];
 }
 
-/** What a wallet elsewhere needs: the code to scan, and the same as texts to copy. */
+/** For a wallet on another device: the code to scan, and the same data as text to copy. */
 function otherWallet(quote, chain, exact) {
   const line = (name, value, copy) => h("div", {}, h("dt", {}, name), h("dd", {}, h("span", { class: "mono break" }, value), copy && copyButton(copy, "Copy", "button button-quiet button-small", name.toLowerCase())));
   const native = quote.payment_kind === "native_value";

@@ -6,7 +6,7 @@ import { downloadButton } from "/assets/download.js";
 import { figure } from "/assets/figure.js";
 import { table } from "/assets/table.js";
 
-/** The purchases. `receipts` is the first part of the list, or why it could not be loaded. */
+/** The purchases. `receipts` is the first part of the list, or the error of loading it. */
 export function purchases({ key, receipts }) {
   const ledger = downloadButton("Ledger (CSV)", "ledger.csv", { key }, () => "/credits/ledger.csv");
   const section = h("section", { "aria-labelledby": "purchases-title", id: "purchases" });

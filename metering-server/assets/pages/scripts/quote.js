@@ -1,4 +1,4 @@
-// A top-up quote in words.
+// A top-up quote as text.
 
 import { fromUnits, toUnits } from "/assets/decimal.js";
 

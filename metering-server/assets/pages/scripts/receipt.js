@@ -77,7 +77,7 @@ function show(receipt, key) {
   byId("receipt").replaceChildren(...parts.filter(Boolean));
 }
 
-/** What a receipt says of its purchase. */
+/** The details of a receipt's purchase. */
 function bought(receipt, line, copy) {
   const { payment, customer, credit_notes: notes } = receipt;
   const bonus = receipt.bonus_credits !== null && receipt.bonus_credits !== "0" ? `${group(receipt.bonus_credits)} of them as a bonus` : "";
@@ -111,7 +111,7 @@ function bought(receipt, line, copy) {
   ];
 }
 
-/** What a credit note says of what it takes back. */
+/** The details of a credit note. */
 function credited(note, receipt, line) {
   const { payment, customer } = receipt;
   const day = (text) => longDay.format(new Date(text));
@@ -145,25 +145,25 @@ function taxLines(tax, line) {
   ];
 }
 
-/** What a credit note takes back; all of the payment where its token is no longer known. */
+/** The amount of a credit note; the whole payment if its token is no longer known. */
 const amountOf = ({ amount }, payment) => (amount === null || payment.token_symbol === null ? paid(payment) : `${amount} ${payment.token_symbol}`);
 
 const account = ({ agent_name: name, email, org_id: id }) => [name, email ? `, ${email}` : "", h("span", { class: "soft mono" }, ` ${id}`)];
 
-/** What became of a payment that was taken back. */
+/** Why a payment was reversed. */
 function reversed({ processor, amount_reversed: amount, token_symbol: symbol }) {
   if (processor) return `${amount} ${symbol} was refunded or disputed, and its credits were taken back.`;
   return "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again.";
 }
 
-/** What the payment was worth when it was credited, with the rate. */
+/** The value of the payment when it was credited, with the rate. */
 function worth({ value, token_symbol: symbol }) {
   const { currency, amount, rate, rate_source: source, rate_as_of: at } = value;
   if (amount === null) return [`None in ${currency}`, h("span", { class: "soft" }, ": no exchange rate was known when the payment was credited")];
   return [`${group(amount)} ${currency}`, h("span", { class: "soft" }, ` at ${rate} ${currency} per ${symbol ?? "token"} (${source}, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC)`)];
 }
 
-/** A receipt that names nobody can get the details, once. They are not printed. */
+/** A receipt without billing details can get them, once. They are not printed. */
 function offer(receipt, key) {
   const done = (changed) => {
     show(changed, key);

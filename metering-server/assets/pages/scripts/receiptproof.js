@@ -15,7 +15,7 @@ export async function canVerify() {
   }
 }
 
-/** What a receipt states, if one of the keys of a JWK set signed it. */
+/** The contents of a receipt, if one of the keys of a JWK set signed it. */
 export async function verifyReceipt(text, set) {
   const parts = text.trim().split(".");
   if (parts.length !== 6) throw new ReceiptFault(`It has ${parts.length} parts separated by dots, and a complete receipt has six.`);
@@ -30,7 +30,7 @@ export async function verifyReceipt(text, set) {
   return stated;
 }
 
-/** What was signed for the batch of a receipt. */
+/** The signed statement of a receipt's batch. */
 async function verifyBatch({ header, signed, signature }, set) {
   const { alg, kid, typ, crit } = json(bytes(header, SIGNATURE), SIGNATURE);
   if (!["EdDSA", "Ed25519"].includes(alg) || typ !== TYPE || crit !== undefined) throw new ReceiptFault("Its signature is not one of a receipt.");
@@ -64,7 +64,7 @@ const importKey = (x) => crypto.subtle.importKey("jwk", { kty: "OKP", crv: "Ed25
 
 const sha256 = async (...parts) => new Uint8Array(await crypto.subtle.digest("SHA-256", await new Blob(parts.map((part) => new Uint8Array(part))).arrayBuffer()));
 
-/** Bytes in base64url, as texts of one form only. */
+/** Decodes base64url, accepting only the canonical form. */
 const base64url = (data) => btoa(String.fromCharCode(...(data ?? []))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 function bytes(part, name) {

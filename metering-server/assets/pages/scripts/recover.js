@@ -87,7 +87,7 @@ function notSignedIn(error) {
   byId("recover-title").focus();
 }
 
-/** Names the accounts before anybody signs in to one: somebody else may have passed on the link. */
+/** Shows the accounts before the user signs in to one: the link may come from someone else. */
 async function nameAccounts(shown) {
   const place = byId("sign-in-account");
   place.replaceChildren();
@@ -103,7 +103,7 @@ async function nameAccounts(shown) {
 
 const only = (account, joins) => [joins ? "You are invited to " : "This signs you in to ", ...accountName(account), joins ? ". If you do not know it, close this page." : ". If that is not your account, close this page."].filter(Boolean);
 
-/** Asks who accepts an invitation, because its link alone does not say. */
+/** Asks who accepts an invitation, because its link does not identify them. */
 function acceptAs(token, { agent_name: name, role }) {
   invitation = token;
   link = null;
@@ -114,7 +114,7 @@ function acceptAs(token, { agent_name: name, role }) {
   showAsk(`You are invited to ${name}, as ${role}.`);
 }
 
-/** Goes on with what a wallet signed, in place of a link by mail. */
+/** Continues with a wallet's signature instead of a link by mail. */
 function useWallet(signed) {
   link = signed;
   showStep("sign-in-step", "Sign in");
@@ -137,7 +137,7 @@ async function signIn() {
 }
 
 function showDone(key, others) {
-  // A rotation that this tab had begun was for the key that is gone.
+  // A rotation that this tab had begun was for the replaced key.
   forgetRotation();
   const open = h("a", { class: "button", href: "/metering/account", on: { click: () => rememberKey(key) } }, "Open your account");
   byId("done-step").replaceChildren(...newKey(key, others), h("div", { class: "actions" }, open));

@@ -1,5 +1,5 @@
-// Replacing the key of this tab where its list cannot: when the response of a rotation is missing, and with the wallet
-// that paid for the account.
+// Replaces the key of this tab where the Keys tab cannot: when the response to a rotation is missing, or with the
+// wallet that paid for the account.
 
 import { sentence } from "/assets/api.js";
 import { busy, h } from "/assets/dom.js";
@@ -9,8 +9,8 @@ import { forgetRotation, rememberedRotation } from "/assets/session.js";
 
 /**
  * Fills `place`, or hides it. `account` is the balance document. `key()` is the key of this visit; `here()` says whether
- * the same user is still on the page, and then `rotated` is called with the new key. `ended()` is called if the key is not
- * live and there is no new one to get.
+ * the same user is still on the page, and then `rotated` is called with the new key. `ended()` is called if the key is
+ * not live and there is no new one.
  */
 export function showReplace(place, visit) {
   const { account } = visit;
@@ -21,7 +21,7 @@ export function showReplace(place, visit) {
 
 function withWallet(visit) {
   const wallet = h("div", {});
-  // The wallet's new key replaces whatever an earlier attempt may have left.
+  // The wallet's new key replaces any left by an earlier attempt.
   const rotated = (key) => {
     forgetRotation();
     visit.rotated(key);

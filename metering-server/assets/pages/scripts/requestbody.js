@@ -4,10 +4,12 @@ import { complain, h } from "/assets/dom.js";
 import { exampleOf } from "/assets/example.js";
 
 const TYPE = "application/json";
-/** The fewest and the most lines that the field shows; the others scroll. */
+/** The minimum and maximum lines that the field shows; longer texts scroll. */
 const [LINES_LEAST, LINES_MOST] = [4, 18];
 
-/** A JSON body to begin with: the document's own example, or one made from the schema, if that says what is in it. */
+/**
+ * A JSON body to begin with: the document's own example, or one made from the schema, if the schema is detailed enough.
+ */
 function prefilled(api, { example, schema = {} }) {
   if (example !== undefined) return JSON.stringify(example, null, 2);
   return Object.keys(schema).length > 0 ? JSON.stringify(exampleOf(api, schema), null, 2) : "";
@@ -34,7 +36,7 @@ class RequestBody {
     this.element = h("div", { class: "field body-field" }, h("label", { for: id }, this.required ? "Body (JSON)" : "Body (JSON, optional)"), this.field, error);
   }
 
-  /** What is sent; an empty text for no body. */
+  /** The body to send; empty for none. */
   text() {
     return this.field.value.trim();
   }

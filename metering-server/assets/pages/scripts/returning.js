@@ -1,6 +1,9 @@
-// Work that is done again when the user returns to the page.
+// Repeats work when the user returns to the page.
 
-/** Calls `work` when this window gets the focus, unless it was done less than `least` milliseconds ago. Returns the function that says that it was done. */
+/**
+ * Calls `work` when this window gets the focus, unless it was done less than `least` milliseconds ago. Returns a
+ * function that records that it was done.
+ */
 export function onReturn(work, least) {
   let done = performance.now();
   const again = () => {

@@ -1,5 +1,5 @@
-// What the role of a signed-in member allows. The account says it once; the service decides each request. Nothing here
-// limits a key: its scopes say what it may do.
+// What the role of a signed-in member allows. The account's data contains it; the service decides each request. Nothing
+// here limits a key: its scopes do.
 
 import { h } from "/assets/dom.js";
 
@@ -10,7 +10,7 @@ const OF_SCOPE = { read: "read", call: "develop", manage: "develop", topup: "pay
 /** The member's `role`, and the rights that it has; null for a key. */
 let member = null;
 
-/** Takes what the balance says about the member. */
+/** Reads the member from the balance document. */
 export function learnRights(balance) {
   member = balance.member ?? null;
 }
@@ -23,5 +23,5 @@ export const mayGive = (scope) => may(OF_SCOPE[scope] ?? "own");
 /** Why the member may not do something. */
 export const whyNot = (right) => `Your role in this account is ${member.role}. Only ${HOLDERS[right]} can do this.`;
 
-/** The buttons, or why the member does not get them. */
+/** The buttons, or the reason why the member does not get them. */
 export const allowed = (right, ...buttons) => (may(right) ? buttons : [h("span", { class: "soft hint", "data-withheld": right }, whyNot(right))]);

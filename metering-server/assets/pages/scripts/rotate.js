@@ -6,8 +6,8 @@ import { firstCall, secret } from "/assets/secret.js";
 import { connect, provider, sign } from "/assets/wallet.js";
 
 /**
- * Fills `place`. `account` is the balance document of the signed-in account, if any. `here` says whether the same user
- * is still on the page; if so, `rotated` is called with the new key.
+ * Fills `place`. `account` is the balance document of the signed-in account, if any. `here` returns whether the same
+ * user is still on the page; if so, `rotated` is called with the new key.
  */
 export function showRotate(place, visit) {
   place.replaceChildren(...content(place, visit));

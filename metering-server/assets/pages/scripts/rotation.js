@@ -14,7 +14,7 @@ export async function rotateKey(key) {
     const { api_key: fresh } = await callApi("/keys/current/rotate", { method: "POST", key, headers: { "Idempotency-Key": rotation } });
     return fresh;
   } catch (error) {
-    // With these, the first attempt replaced nothing. On a retry, only `unauthorized` is final.
+    // With these errors, the first attempt replaced nothing. On a retry, only `unauthorized` is final.
     const isOver = earlier ? ["unauthorized"] : ["unauthorized", "validation_failed", "rate_limited", "storage_unavailable"];
     if (isOver.includes(error.code)) forgetRotation();
     throw error;

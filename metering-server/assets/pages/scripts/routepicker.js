@@ -3,7 +3,7 @@
 import { callApi } from "/assets/api.js";
 import { complain, h } from "/assets/dom.js";
 
-/** What is a route or a pattern, rather than a text to find one by. */
+/** Matches a route or a pattern, as opposed to a search text. */
 const PATTERN = /^([A-Z]+ )?\/\S*$/;
 
 /** The field, as of `field`. `value` lists the routes that are chosen; none means all. Its value has one in each line. */
@@ -24,7 +24,7 @@ export function routePicker({ name, label, value = [] }) {
   };
   const draw = () => {
     const text = wanted().toLowerCase();
-    // What was chosen comes first, so that it is seen; what is no route of the catalogue is among it.
+    // Chosen entries come first, so that they are visible, including those that are not routes of the catalogue.
     const all = [...new Set([...value, ...chosen, ...known])];
     const found = all.filter((route) => route.toLowerCase().includes(text));
     list.replaceChildren(...found.map(row), ...(found.length === 0 ? [h("p", { class: "hint" }, all.length === 0 ? "The list of routes could not be loaded. Enter a route." : "No route has this text.")] : []));

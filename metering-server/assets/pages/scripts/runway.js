@@ -9,7 +9,7 @@ const ENOUGH = 2;
 const DAY_MS = 86_400_000;
 
 /**
- * What to say about a balance. `byDay` are the days with usage, `{day, credits_used}`, all as text; `now` is the
+ * The text about a balance. `byDay` are the days with usage, `{day, credits_used}`, all as text; `now` is the
  * service's time, and its days are UTC days.
  */
 export function runway(balance, byDay, now) {
@@ -25,7 +25,7 @@ export function runway(balance, byDay, now) {
   if (oldest < ENOUGH) return "Too early to say how long this lasts: the first calls are from today or yesterday.";
   if (recent.length === 0 && today === 0n) return `No calls in the last ${DAYS} days, so no estimate of how long this lasts.`;
   const complete = BigInt(Math.min(DAYS, oldest));
-  // A day that has already cost more than the average is the better guess.
+  // If today already cost more than the average, today's cost is the better estimate.
   const perDay = [sum(recent) / complete, today].reduce((most, pace) => (pace > most ? pace : most), 1n);
   return `${lasts(left / perDay)} at this pace.`;
 }

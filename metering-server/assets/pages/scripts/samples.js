@@ -17,7 +17,7 @@ export function targetOf(operation, values) {
   return path + (query.length > 0 ? `?${query.join("&")}` : "");
 }
 
-/** What the samples need to know of a request. */
+/** The data of a request that the samples need. */
 export function requestOf(operation, values, body) {
   return {
     method: operation.method.toUpperCase(),
@@ -50,7 +50,7 @@ function python({ method, url, needsKey, streams, body }) {
 /** A JSON text as a Python string: raw over several lines, or with escapes, which mean the same in JSON and Python. */
 const pythonText = (text) => (text.includes("\n") && text.endsWith("}") && !text.includes("'''") ? `r'''${text}'''` : JSON.stringify(text));
 
-/** A JSON text as TypeScript: a value where that is the same text again, else a string. */
+/** A JSON text as TypeScript: a value if it round-trips, else a string. */
 function typescriptText(text) {
   let same = false;
   try {

@@ -1,10 +1,10 @@
 // The axis of a chart.
 
 const TEN = 10n;
-/** The most steps of an axis. */
+/** The maximum number of steps of an axis. */
 const STEPS = 4n;
 
-/** What an axis shows for amounts up to `most`: its top, so that the highest bar uses the height, and up to four round steps. */
+/** An axis for amounts up to `most`: its top, so that the highest bar uses the height, and up to four round steps. */
 export function scale(most, unit = 1n) {
   const top = most > 0n ? most : unit;
   let step = 0n;

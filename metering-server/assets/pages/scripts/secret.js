@@ -2,7 +2,7 @@
 
 import { h } from "/assets/dom.js";
 
-/** A button that copies a text, or what a function returns, and confirms it. `what` is said to those who do not see it. */
+/** A button that copies a text, or what a function returns, and confirms it. `what` is announced by screen readers. */
 export function copyButton(text, label = "Copy", kind = "button", what = "") {
   const words = h("span", {}, label);
   const button = h("button", { class: kind, type: "button" }, words, what && h("span", { class: "quietly-there" }, ` ${what}`));

@@ -1,6 +1,6 @@
-// What this tab remembers, in sessionStorage only: the key and whose it is, a payment or a rotation in progress, the quote
-// on the page, a signed payment, the wallet that was chosen, and the plan to buy. All tabs remember whether this browser is
-// kept signed in, and as whom; the session itself is in a cookie that no script can read.
+// What this tab remembers, in sessionStorage only: the key and whose it is, a payment or a rotation in progress, the
+// quote on the page, a signed payment, the chosen wallet, and the plan to buy. All tabs remember whether this browser
+// is kept signed in, and as whom; the session itself is in a cookie that no script can read.
 
 const KEY = "metering.key";
 const NAME = "metering.name";
@@ -15,7 +15,7 @@ const PLAN = "metering.plan";
 const KEPT = "metering.kept";
 const FORM = /^sk_live_[A-Za-z0-9]+$/;
 
-/** Stands for the key where this browser is signed in with a session: `callApi` takes it in place of one. */
+/** Used instead of the key when this browser is signed in with a session: `callApi` accepts it instead of one. */
 export const SESSION = "session";
 
 /** The key in a text that was typed or pasted, or null. */
@@ -31,7 +31,7 @@ export const rememberedKey = () => ownKey() ?? (localStorage.getItem(KEPT) === n
 export const ownKey = () => sessionStorage.getItem(KEY);
 export const rememberKey = (key) => sessionStorage.setItem(KEY, key);
 
-/** Remembers that this browser is kept signed in, in place of the key. */
+/** Remembers that this browser is kept signed in, instead of the key. */
 export function rememberSession() {
   localStorage.setItem(KEPT, rememberedName() ?? "");
   sessionStorage.removeItem(KEY);
@@ -79,7 +79,10 @@ function remembered(name) {
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
 export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
-/** The id of the quote that the page waits to be paid, and whose it is. Forgetting it loses nothing: the service knows it. */
+/**
+ * The id of the quote whose payment the page waits for, and its account. Forgetting it loses nothing: the service knows
+ * it.
+ */
 export function rememberedQuote() {
   try {
     return JSON.parse(sessionStorage.getItem(QUOTE));
@@ -100,11 +103,13 @@ export const forgetPlan = () => sessionStorage.removeItem(PLAN);
 export const rememberedWallet = () => sessionStorage.getItem(WALLET);
 export const rememberWallet = (id) => sessionStorage.setItem(WALLET, id);
 
-/** The payment that was signed and is not known to be over, with its account. It can be sent again, never signed again. */
+/**
+ * The payment that was signed and is not known to be over, with its account. It can be resent, but never signed again.
+ */
 export const rememberedSigned = () => remembered(SIGNED);
 export const rememberSigned = (signed) => sessionStorage.setItem(SIGNED, JSON.stringify(signed));
 
-/** Forgets a signed payment: `signed`, if it is still the one that is remembered, or else whichever it is. */
+/** Forgets a signed payment: `signed` if it is still the stored one, or else the stored one. */
 export function forgetSigned(signed = rememberedSigned()) {
   if (signed?.header === rememberedSigned()?.header) sessionStorage.removeItem(SIGNED);
 }

@@ -1,4 +1,5 @@
-// The settings of the account: who buys for it, who uses it and where, the accounts below it, and everything that is stored of it.
+// The settings of the account: billing details, members, signed-in browsers, child accounts, and the export of its
+// data.
 
 import { showBilling } from "/assets/buyer.js";
 import { showChildren } from "/assets/children.js";

@@ -54,8 +54,8 @@ export function offersForm({ offers, chains }, { signal, problem, pay }) {
 }
 
 /**
- * Fills `place` until `signal` is aborted: has `offer` signed, or goes on with what was signed before. Calls `done` with the
- * service's response, and `back` for the amounts, with a problem or without.
+ * Fills `place` until `signal` is aborted: has `offer` signed, or continues with an earlier signed payment. Calls
+ * `done` with the service's response, and `back` for the amounts, with a problem or without.
  */
 export function showSigned(place, { offer, offers, coin, account, key, signal, done, back }) {
   const known = rememberedSigned();
@@ -72,7 +72,7 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
   const button = (label, act) => h("button", { class: "button button-quiet", type: "button", hidden: true, on: { click: act } }, label);
   const waiting = new AbortController();
   signal.addEventListener("abort", () => waiting.abort());
-  // It appears where the form's button was: the second half of a double click is not meant for it.
+  // It appears where the form's button was: the second half of a double click must not trigger it.
   const stop = button("Stop waiting for the wallet", ({ detail }) => detail > 1 || waiting.abort());
   const again = button("Try again", () => send(rememberedSigned()));
   const leave = button("Back", () => back());
@@ -119,7 +119,7 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
       if (response) done(response);
     } catch (error) {
       if (signal.aborted) return;
-      // What is still remembered may be taken yet, so nothing else is offered in its place.
+      // A payment that is still stored may yet be executed, so no other is offered.
       if (!rememberedSigned()) {
         back(sentence(error));
         return;
@@ -148,7 +148,7 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
   }
 }
 
-/** In place of the form: the payment that was signed before. `resume` shows it. */
+/** Shown instead of the form: the earlier signed payment. `resume` shows it. */
 export function pendingNotice(resume) {
   const signed = rememberedSigned();
   const open = h("button", { class: "button button-quiet", type: "button", "data-action": "resume", on: { click: resume } }, "See what became of it");

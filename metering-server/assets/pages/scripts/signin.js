@@ -13,7 +13,7 @@ export async function keepSignedIn(key) {
   rememberSession();
 }
 
-/** The accounts that a link, with its `token` and perhaps a wallet's `signature`, is for. The link stays as it is. */
+/** The accounts of a link, given its `token` and perhaps a wallet's `signature`. The link stays valid. */
 export const accountsOfLink = (link) => callApi("/api-key/sessions/email/account", { method: "POST", body: link });
 
 /** Opens a session with a link, in the account `org_id` if it has several. */

@@ -19,28 +19,28 @@ const nearest = (amount, by) => (amount < 0n ? amount - by / 2n : amount + by / 
 const atomsOf = (text) => nearest(toUnits(text) * ATOMS, UNITS);
 const inUnits = (atoms) => nearest(atoms * UNITS, ATOMS);
 
-/** What a row is counted under, and how that is called. */
+/** The id and name under which a row is counted. */
 const PARTS = {
   route: (row) => [routeOf(row), routeOf(row)],
   key: ({ key_id: id, key_name: name }) => [id, name || id],
 };
 
-/** The routes and the keys of some rows: all that there are to choose from. */
+/** The routes and the keys in some rows, to choose from. */
 export function partsOf(rows) {
   const routes = [...new Set(rows.map(routeOf))].sort();
   return { routes, keys: new Map(rows.map(PARTS.key)) };
 }
 
 /**
- * The usage from one day to another, and that of as many days before. `rows` are those of the service, with all numbers
- * as text; `by` is `route` or `key`, and `measure` what decides the order, `credits` or `calls`. With `route` or `key`,
- * only rows of that are counted. Amounts are in units.
+ * The usage from one day to another, and of the same number of days before. `rows` come from the service, with all
+ * numbers as text; `by` is `route` or `key`, and `measure` is what the order is by, `credits` or `calls`. With `route`
+ * or `key`, only rows of that are counted. Amounts are in units.
  */
 export function split(rows, { from, to, by, measure, route = "", key = "" }) {
   const count = dayCount(from, to);
   const size = count > MOST_DAYS ? WEEK : 1;
   const length = Math.ceil(count / size);
-  // The last bar is a complete one: today is in it.
+  // The last bar is complete, and includes today.
   const barOf = (place) => length - 1 - Math.floor((count - 1 - place) / size);
   const bars = Array.from({ length }, (_, place) => ({ from: to, to: from, parts: new Map(), ...none(), before: none() }));
   for (let place = 0; place < count; place += 1) {
@@ -96,8 +96,8 @@ function listed(parts, ordered) {
 }
 
 /**
- * How much more one amount is than another: "+12%", or "14×" from ten times on. Null where it would say nothing: after a period
- * without use, or with less than a hundredth of it.
+ * How much more one amount is than another: "+12%", or "14×" from ten times on. Null where it would be meaningless:
+ * after a period without use, or with less than a hundredth of it.
  */
 export function change(now, before) {
   if (before <= 0n || now > before * 100n) return null;

@@ -1,4 +1,4 @@
-// Usage by day as stacked bars. The pointer and the arrow keys show what a bar is made of; a click or Enter chooses it.
+// Usage by day as stacked bars. The pointer and the arrow keys show a bar's parts; a click or Enter chooses one.
 
 import { longDay, shortDay } from "/assets/days.js";
 import { PLACES, fromUnits, group, plural } from "/assets/decimal.js";
@@ -15,7 +15,7 @@ export const amountOf = (units, measure) => (measure === "credits" ? group(round
 const inUnits = (units, measure) => `${amountOf(units, measure)} ${plural(measure === "credits" ? fromUnits(units) : String(units), measure.slice(0, -1))}`;
 /** A bar's day, or its days. */
 const nameOf = (bar) => (bar.from === bar.to ? longDay(bar.from) : `${shortDay(bar.from)} – ${shortDay(bar.to)}`);
-/** The square that stands for a series. */
+/** The colour square of a series. */
 export const swatch = (place) => h("span", { class: `swatch series-${place}`, "aria-hidden": "true" });
 
 /**
@@ -73,7 +73,7 @@ export class Stack {
     const y = (amount) => floor - heightOf(amount, top, floor - ABOVE);
     const step = (width - left) / bars.length;
     const thick = Math.max(Math.min(step * 0.72, 32), 1.5);
-    // A line between parts would leave nothing of them.
+    // A line between parts would hide small ones.
     this.svg.classList.toggle("thin", thick < 5);
     const x = (index) => left + index * step;
     const grid = ticks.map((tick, index) => [
@@ -133,10 +133,10 @@ export class Stack {
   }
 
   #click(event) {
-    // A click that a screen reader makes has no place.
+    // A screen reader's click has no position.
     const { index, part } = event.detail === 0 ? { index: this.#bars.indexOf(event.target.closest(".day")), part: null } : this.#under(event);
     if (index < 0) return;
-    // The first tap shows what the bar is made of, as a mouse does before it is pressed.
+    // The first tap shows the bar's parts, like hovering with a mouse.
     const isFirst = event.pointerType === "touch" && this.#before !== index;
     this.#show(index, part);
     if (!isFirst) this.#chosen();
@@ -169,7 +169,7 @@ export class Stack {
     event.preventDefault();
   }
 
-  /** Goes to the part above or below, and says it. Below the lowest is the whole bar. */
+  /** Moves to the part above or below, and announces it. Below the lowest is the whole bar. */
   #step(index, by) {
     const { parts } = this.usage.bars[index];
     const place = parts.findIndex(({ id }) => id === this.#part) + by;

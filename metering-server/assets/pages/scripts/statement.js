@@ -41,7 +41,7 @@ async function read(key, after) {
   return { text, document: readExactly(text) };
 }
 
-/** Pages as documents on lines of their own, as `metering statement verify` reads them. */
+/** Pages as documents on separate lines, as `metering statement verify` reads them. */
 async function download(key, pages) {
   const status = byId("receipt-status");
   status.textContent = "";
@@ -85,7 +85,7 @@ function show(pages) {
     ),
     lines.length > 0 ? table("Lines", COLUMNS, lines.map((line) => row(line, time))) : h("p", { class: "soft" }, "No postings."),
     last.next !== null && h("p", { class: "soft" }, `These are the first ${group(String(lines.length))} lines. The download has all of them.`),
-    h("p", { class: "soft" }, `Funds are the balance and what is held. The log ${origin} has each line, among ${group(size)} entries with the root `, h("span", { class: "mono break" }, root), ". ", h("code", {}, "metering statement verify"), " checks that with the download."),
+    h("p", { class: "soft" }, `Funds are the balance plus held credits. The log ${origin} has each line, among ${group(size)} entries with the root `, h("span", { class: "mono break" }, root), ". ", h("code", {}, "metering statement verify"), " checks that with the download."),
   ];
   byId("receipt").replaceChildren(...parts.filter(Boolean));
 }

@@ -1,8 +1,8 @@
-// Parts of a page that are drawn again. The keyboard stays where it was.
+// Redraws parts of a page. Keyboard focus stays where it was.
 
 const REACHABLE = "a[href], button, input, select, textarea, summary, [tabindex]";
 
-/** Puts an element in the place of another. If the focus was in that, it goes to the same place in the new one. */
+/** Replaces an element with another. If the focus was in the old one, it moves to the same place in the new one. */
 export function swap(old, fresh) {
   const place = [...old.querySelectorAll(REACHABLE)].indexOf(document.activeElement);
   old.replaceWith(fresh);

@@ -4,8 +4,8 @@ import { h } from "/assets/dom.js";
 
 /**
  * `columns` have a name and may be `number`, `route` or the row's `head`; `rows` have cells in that order.
- * On narrow screens it becomes a list with `stacks`, or what its style sheet makes of the class `narrow`; with `scrolls`,
- * its height is limited and it scrolls.
+ * On narrow screens it becomes a list with `stacks`, or is laid out by the class `narrow`; with `scrolls`, its height
+ * is limited and it scrolls.
  */
 export function table(caption, columns, rows, { stacks = true, narrow = stacks ? "stacks" : "", scrolls = false } = {}) {
   const head = h("tr", { role: "row" }, ...columns.map((column) => heading(column)));

@@ -9,7 +9,7 @@ import { heldLine, isHolding } from "/assets/held.js";
 import { rollTo } from "/assets/odometer.js";
 import { runway } from "/assets/runway.js";
 
-/** The balance that was shown last, and whose it is: the meter rolls from there when credits arrive. */
+/** The balance shown last, and its account: the meter rolls from there when credits arrive. */
 let last = { org: null, amount: null };
 
 /** The tiles of an account. `recent` is a summary of at least the last eight days. `key` and `reload` change its alert. */

@@ -1,4 +1,4 @@
-// What a top-up ends with: the credits, the balance, and the receipt.
+// The result of a top-up: the credits, the balance, and the receipt.
 
 import { amount, fromUnits, plural, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
@@ -20,7 +20,7 @@ export function toppedUp({ already_credited: known, amount_added: added, credit_
   );
 }
 
-/** The balance on drums, which roll up from what it was. The text has said it already. */
+/** The balance on drums, which roll up from the old balance. The text has said it already. */
 function odometer(balance, before) {
   const meter = h("p", { class: "drums", id: "new-balance" });
   rollTo(meter, before, balance, 4);

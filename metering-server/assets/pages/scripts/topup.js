@@ -22,7 +22,7 @@ export class TopUp {
   #credited;
   #groups = [];
   #cards = [];
-  /** What can be paid by signature, with its chains. */
+  /** The offers that can be paid by signature, with their chains. */
   #offers = { offers: [], chains: [] };
   /** The last chosen plan, as `CHAIN/ID`. */
   #chosen = null;
@@ -57,7 +57,7 @@ export class TopUp {
       else if (sent) this.#resume(sent);
       else if (quote?.org_id === this.#account.org_id) await this.#reopen(quote.quote_id, wanted);
       else await this.#buy(wanted);
-      // Once is enough: what was in progress comes first, and later the user chooses again.
+      // Only once: a payment in progress comes first, and later the user chooses again.
       forgetPlan();
     } catch (error) {
       if (!this.#ended) this.#fail(error, [this.#button("Try again", () => this.start())]);
@@ -79,7 +79,7 @@ export class TopUp {
     return this.#end.signal.aborted;
   }
 
-  /** Ends what is shown. Returns the signal that ends what is shown next. */
+  /** Ends what is shown. Returns the signal that ends the next view. */
   #leave() {
     this.#view.abort();
     this.#view = new AbortController();
@@ -109,7 +109,7 @@ export class TopUp {
     return offersForm(this.#offers, { signal, problem, pay: (offer) => this.#sign(offer) });
   }
 
-  /** Pays an offer by signature, or goes on with what was signed before. */
+  /** Pays an offer by signature, or continues with an earlier signed payment. */
   #sign(offer = null) {
     if (!offer && !rememberedSigned()) {
       this.start();
@@ -304,7 +304,7 @@ export class TopUp {
     const show = (quote) => {
       if (quote && quote.status !== "open") this.#purchase(quote, { sent: { ...sent, tx_hash: quote.tx_hash } });
     };
-    // A quote that cannot be looked at leaves the form.
+    // If a quote cannot be read, the form stays.
     follow(sent.quote_id, { key: () => this.#key, show, signal }).catch(() => {});
   }
 
@@ -333,7 +333,7 @@ export class TopUp {
   /** A quote was paid. */
   async #paid(quote) {
     const signal = this.#leave();
-    // The quote may have been paid by another transaction than the wallet's. That one is registered by its hash.
+    // Another transaction than the wallet's may have paid the quote. The wallet's is then registered by its hash.
     const sent = rememberedPayment();
     const isOfQuote = sent?.quote_id === quote.quote_id;
     if (isOfQuote && sent.tx_hash && sent.tx_hash !== quote.tx_hash) withoutQuote(sent);
@@ -397,7 +397,7 @@ export class TopUp {
   }
 }
 
-/** Remembers a payment as one that its quote does not credit: it is registered by its hash. */
+/** Marks a payment as one that its quote does not credit, so it is registered by its hash. */
 function withoutQuote({ quote_id: _, ...payment }) {
   rememberPayment(payment);
   return payment;

@@ -17,16 +17,16 @@ import { UsageFilter } from "/assets/usagefilter.js";
 const PERIODS = [["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["custom", "Custom"]];
 const MEASURES = [["credits", "Credits"], ["calls", "Calls"]];
 const SPLITS = [["route", "By route"], ["key", "By key"]];
-/** The most days that the service reports at once. */
+/** The maximum number of days per report. */
 const MOST_DAYS = 366;
 
 /**
- * The section. `view` is what the user chose to see. `filtered()` is called when the route or the key changes,
- * `known(parts)` when it is known which there are, and `day(bar)` when a bar is chosen.
+ * The section. `view` is the user's selection. `filtered()` is called when the route or the key changes, `known(parts)`
+ * when the available ones are known, and `day(bar)` when a bar is chosen.
  */
 export class Trend {
   #rows = null;
-  /** What is loaded, as the range that was asked for. */
+  /** The loaded data, by the requested range. */
   #loaded = "";
   #data = null;
 
@@ -61,7 +61,7 @@ export class Trend {
     await this.draw();
   }
 
-  /** Shows what the user chose to see, and loads it first if it is not known. */
+  /** Shows the user's selection, and loads it first if necessary. */
   async draw() {
     const { view } = this;
     const { key, summary, now } = this.#data;
@@ -105,7 +105,7 @@ export class Trend {
     this.#show(split(this.#rows, { ...view, from, to }), dayBefore(now, 0));
   }
 
-  /** Filters by a route or a key, or ends that if it is chosen. */
+  /** Filters by a route or a key, or removes the filter if it is already set. */
   choose(id) {
     const { view } = this;
     const part = view.by;
@@ -175,7 +175,7 @@ export class Trend {
   }
 }
 
-/** Where the focus is, so that it goes there again after a redraw: to the bar of a `day`, or to what a `selector` finds. */
+/** The position of the focus, to restore it after a redraw: to the bar of a `day`, or to what a `selector` finds. */
 function where(place) {
   const focus = document.activeElement;
   if (!place.contains(focus)) return null;

@@ -3,13 +3,13 @@
 import { sentence } from "/assets/api.js";
 import { secretText } from "/assets/rotation.js";
 
-/** After these errors, the service may have done what was asked. */
+/** After these errors, the service may have executed the request. */
 const UNKNOWN = ["network", "timeout", "unreadable", "outcome_unknown"];
 
-/** What went wrong; `unknown` is added if the service may have done it all the same. */
+/** What went wrong; `unknown` is added if the service may have executed it anyway. */
 export const problem = (error, unknown) => (UNKNOWN.includes(error.code) ? `${sentence(error)} ${unknown}` : sentence(error));
 
-/** The idempotency keys of the tries to do something: one for each body. */
+/** The idempotency keys of an action's retries: one for each body. */
 export class Tries {
   #keys = new Map();
 

@@ -11,7 +11,7 @@ import { isFree, priceFor, priceTag } from "/assets/price.js";
 import { apiOrigin, targetOf } from "/assets/samples.js";
 import { SESSION, ownKey, rememberedKey } from "/assets/session.js";
 
-/** The most characters of a response that are shown, and the most events of a stream. */
+/** The maximum characters of a response, and events of a stream, to show. */
 const SHOWN_MOST = 200_000;
 const EVENTS_MOST = 50;
 const REDIRECTED = "The API responded with a redirect, which this page does not follow. It may have been charged; see your account.";
@@ -50,7 +50,7 @@ export function tryIt(operation, parameters, body) {
   return { element: h("div", { class: "try" }, h("div", { class: "actions" }, send, stop, cost), status, result), update };
 }
 
-/** The panel of somebody without a key. `again` makes the panel with one. */
+/** The panel for a user without a key. `again` rebuilds the panel with one. */
 function withoutKey(again) {
   const element = h("div", { class: "try" });
   const shown = { element, update() {} };
@@ -138,7 +138,7 @@ function factsOf(response, milliseconds) {
   return { element, summary: `${redirected ? REDIRECTED : `Response ${code}.`}${costs}` };
 }
 
-/** What to know about a redirect, an empty account, or a rate limit. */
+/** Notes about a redirect, an empty account, or a rate limit. */
 function notices(response) {
   if (response.type === "opaqueredirect") return [h("p", { class: "hint" }, REDIRECTED)];
   if (response.status === 402) return [h("p", { class: "notice notice-warn" }, "This account is out of credits. ", h("a", { href: "/metering/account#top-up" }, "Top up"), ", or read ", guideLink("errors#402-credits", "what a 402 means"), ".")];

@@ -1,4 +1,4 @@
-// The usage tab: the account's balance, what it was spent on, recent activity and purchases.
+// The usage tab: the account's balance, usage, recent activity and purchases.
 
 import { ActivityList } from "/assets/activitylist.js";
 import { h } from "/assets/dom.js";
@@ -10,11 +10,11 @@ import { Trend } from "/assets/trend.js";
 import { volumeTiers } from "/assets/volumes.js";
 
 const DEFAULT_VIEW = { period: "30", from: "", to: "", measure: "credits", by: "route", route: "", key: "", activityFrom: "", activityTo: "" };
-/** What the user chose to see. It outlives a refresh, but not signing out. */
+/** The user's selection. It survives a refresh, but not signing out. */
 const view = { ...DEFAULT_VIEW };
 let shown = null;
 
-/** Forgets what the user chose. */
+/** Clears the user's selection. */
 export function resetView() {
   Object.assign(view, DEFAULT_VIEW);
   shown = null;
@@ -55,7 +55,7 @@ class UsageTab {
   }
 
   #part(name, data, draw) {
-    // The time of a response is no news.
+    // A new response time alone is not a change.
     const text = JSON.stringify(data, (member, value) => (member === "date" ? undefined : value));
     if (this.#drawn[name] === text) return;
     this.#drawn[name] = text;

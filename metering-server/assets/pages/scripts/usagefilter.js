@@ -18,7 +18,7 @@ export class UsageFilter {
     this.key = list("key", "Key");
   }
 
-  /** Shows what there is to choose from, and what is chosen. */
+  /** Shows the options, and the current choice. */
   show({ routes, keys }) {
     const { view } = this;
     fill(this.route, "All routes", routes.map((route) => [route, route]), view.route);
@@ -27,7 +27,7 @@ export class UsageFilter {
   }
 }
 
-/** What is chosen stays in the list, even if it is not among the options. */
+/** The current choice stays in the list, even if it is not among the options. */
 function fill(select, all, options, chosen) {
   const known = chosen && !options.some(([value]) => value === chosen) ? [[chosen, chosen], ...options] : options;
   select.replaceChildren(h("option", { value: "" }, all), ...known.map(([value, text]) => h("option", { value }, text)));

@@ -7,7 +7,7 @@ import { busy, byId, complain, h, onSubmit, say } from "/assets/dom.js";
 import { ReceiptFault, canVerify, verifyReceipt } from "/assets/receiptproof.js";
 
 const HAPPENED = { charge: "Charged", capture: "Captured from a hold", refund: "Refunded" };
-/** The service that the keys of this page are of. */
+/** The service whose keys this page has. */
 const SERVICE = document.body.dataset.apiUrl || location.origin;
 
 async function verify() {

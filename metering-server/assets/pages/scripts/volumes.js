@@ -17,7 +17,7 @@ const COLUMNS = [
   { name: "Price after that", number: true },
 ];
 
-/** The section; nothing if no route has volume tiers. `volumes` is the service's response, or why there is none. */
+/** The section; nothing if no route has volume tiers. `volumes` is the service's response, or the error. */
 export function volumeTiers(volumes) {
   const { month, resets_at: reset, routes, error } = volumes;
   if (routes?.length === 0) return h("span", { hidden: true });

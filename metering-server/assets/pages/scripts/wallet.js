@@ -23,7 +23,7 @@ function wordsOf(name) {
   return String(name ?? "").replace(/[\p{Cc}\p{Cf}]/gu, "").trim().slice(0, 40) || "Unnamed wallet";
 }
 
-/** The EIP demands a data URI. Anything else would be a request to somebody else. */
+/** The EIP demands a data URI. Any other URL would send a request to a third party. */
 function iconOf(icon) {
   return /^data:image\/(png|svg\+xml|webp|jpeg|gif)[;,]/.test(icon) && icon.length < 100_000 ? icon : null;
 }
@@ -42,7 +42,7 @@ export function choose({ id, rdns }) {
   rememberWallet(rdns);
 }
 
-/** Sends all requests of `act` to the wallet that is chosen now, whatever is chosen or announced meanwhile. */
+/** Sends all requests of `act` to the wallet that is chosen now, even if another is chosen or announced meanwhile. */
 export async function holdWallet(act) {
   held = wallet();
   try {
@@ -156,7 +156,7 @@ export function payment(quote, from) {
 const DELEGATION = /^0xef0100[0-9a-f]{40}$/i;
 
 /**
- * Looks at the account before any money moves, and returns whether it is a smart-contract wallet. Such a wallet can pay
+ * Checks the account before any money moves, and returns whether it is a smart-contract wallet. Such a wallet can pay
  * in tokens. It cannot pay in the native coin: it sends that by an internal call, which leaves no trace that could be
  * credited.
  */

@@ -1,10 +1,13 @@
-// Signs in with a wallet: it signs a text, which then does what a link in mail does. And the account that a link is for.
+// Signs in with a wallet: it signs a text, which then works like a link in mail. Also the account that a link is for.
 
 import { callApi, sentence } from "/assets/api.js";
 import { busy, byId, h, say } from "/assets/dom.js";
 import { WalletError, connect, onWallets, sign, wallets } from "/assets/wallet.js";
 
-/** Shows the button if the browser has a wallet. Calls `signed` with the link; `more` gives what is sent with the address. */
+/**
+ * Shows the button if the browser has a wallet. Calls `signed` with the link; `more` returns fields to send with the
+ * address.
+ */
 export function offerWallet(signed, more = () => ({})) {
   const button = byId("wallet-button");
   const complain = (words) => say(byId("wallet-error"), words);

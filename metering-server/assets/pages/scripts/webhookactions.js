@@ -1,4 +1,4 @@
-// What the owner of a webhook can do with it, each in a dialog.
+// The actions on a webhook, each in a dialog.
 
 import { callApi } from "/assets/api.js";
 import { formDialog, issued } from "/assets/dialog.js";
@@ -46,7 +46,7 @@ export class WebhookActions {
     formDialog({
       title: "Rotate the secret",
       about: [h("p", { class: "soft" }, "Requests to ", h("span", { class: "break" }, webhook.url), " are signed with a new secret. For some time they are also signed with the old one, so that you can replace it without losing events.")],
-      fields: [field({ name: "grace_seconds", label: "Also sign with the old secret", options: GRACE, value: "86400", hint: "Choose “Not at all” if somebody else knows the old one." })],
+      fields: [field({ name: "grace_seconds", label: "Also sign with the old secret", options: GRACE, value: "86400", hint: "Choose “Not at all” if someone else knows the old one." })],
       confirm: "Rotate secret",
       problemOf: (error) => problem(error, "The secret may have been replaced. Try again to get another one."),
       send: ({ grace_seconds: seconds }) => callApi(`${pathOf(webhook)}/rotate`, { method: "POST", key: tab.secret(), body: { grace_seconds: Number(seconds) } }),
@@ -72,7 +72,7 @@ export class WebhookActions {
     });
   }
 
-  /** Needs no dialog: it takes nothing from anybody. */
+  /** Needs no dialog: it does no harm. */
   async enable(webhook) {
     await patch(this.tab, webhook, { disabled: false });
     await this.tab.changed(webhook.id);
@@ -95,7 +95,7 @@ const pathOf = ({ id }) => `/webhooks/${encodeURIComponent(id)}`;
 const patch = (tab, webhook, body) => callApi(pathOf(webhook), { method: "PATCH", key: tab.secret(), body });
 /** Problems with the URL are whole sentences. */
 const explain = (one, text) => (one.name === "url" ? `${text[0].toUpperCase()}${text.slice(1)}.` : `${one.label} ${text}.`);
-/** On the wire, null stands for all kinds. */
+/** On the wire, null means all kinds. */
 const allIfNone = (events) => (events.length > 0 ? events : null);
 const differ = (one, other) => [...one].sort().join() !== [...other].sort().join();
 

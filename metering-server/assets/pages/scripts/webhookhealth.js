@@ -1,4 +1,4 @@
-// How a webhook is doing: what its owner looks at first when events do not arrive.
+// The health of a webhook: the first thing its owner checks when events do not arrive.
 
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
@@ -9,7 +9,7 @@ const MAIL = "mailto:";
 /** Whether a webhook is mail to the account's address. */
 export const isMail = ({ url }) => url.startsWith(MAIL);
 
-/** Where a webhook sends events to, in words. */
+/** The target of a webhook, as text. */
 export const target = (webhook) => (isMail(webhook) ? `Email to ${webhook.url.slice(MAIL.length)}` : webhook.url);
 
 /** A time to the minute, in UTC, without the day if that is today. */
@@ -18,7 +18,7 @@ export function clockTime(text, now) {
   return day === now.toISOString().slice(0, 10) ? time : `${day} ${time}`;
 }
 
-/** How a webhook is doing at `now`: a text, the kind of its tag, and notes about its deliveries. */
+/** The health of a webhook at `now`: a text, the kind of its tag, and notes about its deliveries. */
 export function condition({ state, health }, now) {
   const { waiting, failing_since: since, last_status: status, last_error: error, next_attempt_at: next, last_delivered_at: delivered } = health ?? {};
   const count = Number(waiting ?? 0);
@@ -46,7 +46,7 @@ export function successRate({ health }) {
   return { words: part(delivered), notes: [`${group(String(delivered))} of ${group(String(all))}`, first < delivered && `${part(first)} at the first attempt`].filter(Boolean) };
 }
 
-/** The cell that says it, with `more` notes. */
+/** The cell that shows it, with `more` notes. */
 export function conditionCell(webhook, now, more = []) {
   const { words, kind, notes } = condition(webhook, now);
   return h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": webhook.state }, words), ...[...notes, ...more].map((note) => h("span", { class: "under" }, note)));

@@ -55,7 +55,7 @@ export class WebhooksTab {
     }
   }
 
-  /** Shows the webhooks after a change. The focus goes to the menu of the webhook with this id. */
+  /** Shows the webhooks after a change. The focus moves to the menu of the webhook with this id. */
   async changed(id) {
     if (!this.#visit.here()) return;
     await this.load();
@@ -63,7 +63,9 @@ export class WebhooksTab {
     (button || this.#panel.querySelector("#new-webhook"))?.focus();
   }
 
-  /** Shows the deliveries to a webhook; with `follow`, until the newest has arrived. The focus goes to their heading. */
+  /**
+   * Shows the deliveries to a webhook; with `follow`, until the newest has arrived. The focus moves to their heading.
+   */
   async show(webhook, { follow = false } = {}) {
     if (!this.#visit.here()) return;
     // A test is shown without filters.
@@ -117,7 +119,7 @@ export class WebhooksTab {
     ];
   }
 
-  /** What can be done with a webhook. Mail goes to the account's own address, and is not signed. */
+  /** The actions on a webhook. Mail goes to the account's own address, and is not signed. */
   #menu(webhook) {
     const { actions } = this;
     const item = (action, label, work, danger = false) => ({ action, label, danger, work: () => this.#try(() => work(webhook)) });

@@ -1,11 +1,11 @@
-//! What a server's refusal means for a command.
+//! The failure of a command for a server's refusal.
 
 use metering_client::ClientError;
 
 use crate::failure::Failure;
 
-/// The failure of an action, unless the server says that nothing changed: then nobody knows, and a retry could do it
-/// twice.
+/// The failure of an action. Unless the server says that nothing changed, the outcome is unknown, and a retry could
+/// repeat the action.
 pub(super) fn unknown_outcome(error: &ClientError) -> Option<Failure> {
     let is_certain = match error {
         ClientError::Refused(refusal) => {
@@ -17,7 +17,7 @@ pub(super) fn unknown_outcome(error: &ClientError) -> Option<Failure> {
     (!is_certain).then(|| Failure::Failed(format!("{error}; {advice}")))
 }
 
-/// The failure for a response of the admin address, where a key or a wallet is of no use.
+/// The failure for a response of the admin address, where keys and wallets do not help.
 pub(in crate::admin) fn refused(error: ClientError) -> Failure {
     match &error {
         ClientError::Refused(refusal) if refusal.status.as_u16() == 401 => Failure::Unauthorized(format!(

@@ -34,7 +34,7 @@ impl Remote {
         chains.if_readable("the server's configuration")
     }
 
-    /// Asks for one part of the range after the other: a response covers a limited number of blocks.
+    /// Requests the range in parts, because a response covers a limited number of blocks.
     pub(in crate::admin::administrator) async fn arrivals(
         &self,
         chain: &str,

@@ -1,4 +1,4 @@
-//! `catalogue models import`: reads a price map into the file of models, and shows what changes.
+//! `catalogue models import`: reads a price map into the models file, and shows what changes.
 
 use std::fs;
 use std::io::{self, Write};
@@ -41,25 +41,25 @@ pub(crate) struct ImportArgs {
     /// The price map.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// What the provider's prices are multiplied by.
+    /// The factor for the provider's prices.
     #[arg(long, value_name = "NUMBER")]
     markup: String,
-    /// What you sell a credit for, in USD.
+    /// The price of a credit, in USD.
     #[arg(long, value_name = "USD")]
     usd_per_credit: String,
     /// The file to write.
     #[arg(long, value_name = "FILE", default_value = "models.json")]
     to: PathBuf,
-    /// Take the models of this provider, as the map calls it. May be repeated.
+    /// Take the models of this provider, by its name in the map. May be repeated.
     #[arg(long = "provider", value_name = "NAME", default_values = ["openai", "anthropic", "gemini"])]
     providers: Vec<String>,
-    /// Sell all of them with this preset. By default it follows from provider and mode.
+    /// Sell all of them with this preset. By default, it is derived from provider and mode.
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
-    /// Hold this many credits for a model whose limits the map does not have. By default, such models are left out.
+    /// Hold this many credits for a model whose limits are not in the map. By default, such models are left out.
     #[arg(long, value_name = "CREDITS")]
     max: Option<Credits>,
-    /// Charge all prompts what long ones cost.
+    /// Charge the price of long prompts for all prompts.
     #[arg(long)]
     long_prompts: bool,
     /// Show what would change, and write nothing.
@@ -118,7 +118,7 @@ impl ImportArgs {
         self.write(out, &import, &changes)
     }
 
-    /// Replaces the file in one step, so that a server that starts meanwhile reads the old one or the new one.
+    /// Replaces the file atomically, so a server that starts meanwhile reads the old or the new one.
     fn replace(&self, models: &ModelList) -> Result<(), Failure> {
         refuse_special(&self.to)?;
         let unwritable =
@@ -160,7 +160,7 @@ impl ImportArgs {
     }
 }
 
-/// The models of the file that is replaced; none if there is no file.
+/// The models of the existing file; none if there is no file.
 fn before(file: &Path) -> Result<ModelList, Failure> {
     match fs::read_to_string(file) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| {
@@ -174,7 +174,7 @@ fn before(file: &Path) -> Result<ModelList, Failure> {
     }
 }
 
-/// Gives a new file the permissions of the one that it replaces, or those of other files: a temporary one is private.
+/// Gives a new file the permissions of the one that it replaces, or the default ones: a temporary file is private.
 #[cfg(unix)]
 fn set_readable(file: &fs::File, replaced: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -38,7 +38,7 @@ impl ChildArgs {
     }
 }
 
-/// A child account, for what cannot be undone.
+/// A child account, for irreversible actions.
 #[derive(Debug, Args)]
 pub(super) struct ConfirmedArgs {
     #[command(flatten)]
@@ -73,13 +73,13 @@ Examples:
 pub(super) struct LimitsArgs {
     #[command(flatten)]
     child: ChildArgs,
-    /// How many requests it may make in a minute; 0 for no limit.
+    /// Requests per calendar minute; 0 for no limit.
     #[arg(long, value_name = "N", requires = "per_day", required_unless_present = "tokens_per_minute")]
     per_minute: Option<u32>,
-    /// How many requests it may make in a day; 0 for no limit.
+    /// Requests per UTC day; 0 for no limit.
     #[arg(long, value_name = "N", requires = "per_minute")]
     per_day: Option<u32>,
-    /// How many tokens its requests may use in a minute, on routes that count them; 0 for no limit.
+    /// Tokens per calendar minute, on routes that count them; 0 for no limit.
     #[arg(long, value_name = "N")]
     tokens_per_minute: Option<u32>,
 }
@@ -116,7 +116,7 @@ impl RotateArgs {
     }
 }
 
-/// Close a child account: its credits come back, and its keys stop working.
+/// Close a child account: its credits return to yours, and its keys stop working.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Refused while the account has credits that you did not give. Asks for confirmation, unless --yes is given.

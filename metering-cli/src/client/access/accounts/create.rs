@@ -30,10 +30,10 @@ pub(super) struct CreateArgs {
     /// Its name: letters, digits, hyphens and underscores.
     #[arg(value_name = "NAME")]
     name: AgentName,
-    /// How many requests it may make in a minute; 0 for no limit [default: as your account].
+    /// Requests per calendar minute; 0 for no limit [default: as your account].
     #[arg(long, value_name = "N", requires = "per_day")]
     per_minute: Option<u32>,
-    /// How many requests it may make in a day; 0 for no limit [default: as your account].
+    /// Requests per UTC day; 0 for no limit [default: as your account].
     #[arg(long, value_name = "N", requires = "per_minute")]
     per_day: Option<u32>,
     /// Get the account of a run whose response was lost; the error message has the value.

@@ -20,7 +20,7 @@ Examples:
   metering accounts list
   metering accounts list --json")]
 pub(super) struct ListArgs {
-    /// Show the accounts that follow; the value of `next` in the previous JSON output.
+    /// Continue after this cursor: the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ impl ListArgs {
     }
 }
 
-/// Show what each child account used, read at once.
+/// Show the usage of every child account.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 --json also has what all of them used on each day.
@@ -62,7 +62,7 @@ Examples:
   metering accounts usage
   metering accounts usage --days 7 --json")]
 pub(super) struct UsageArgs {
-    /// How many days, today included: 1 to 90.
+    /// How many days, including today: 1 to 90.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = up_to(90))]
     days: u32,
     #[command(flatten)]

@@ -66,7 +66,7 @@ struct SetKeyArgs {
     replace: bool,
 }
 
-/// Store the most to pay for calls in 24 hours, for `metering call --pay` and `metering mcp --pay`; 1 by default.
+/// Store the maximum to pay for calls in 24 hours, for `metering call --pay` and `metering mcp --pay`; 1 by default.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -1,4 +1,4 @@
-//! Commands that take something away: `config unset` and `config remove`.
+//! Commands that remove something: `config unset` and `config remove`.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,7 @@ enum Setting {
     Url,
     /// The account's API key.
     ApiKey,
-    /// The most to pay for calls in 24 hours.
+    /// The maximum to pay for calls in 24 hours.
     DailyLimit,
 }
 

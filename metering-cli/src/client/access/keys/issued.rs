@@ -18,11 +18,11 @@ use crate::json::write_as_sent;
 use crate::output::{notice, write_json};
 use crate::table::write_pairs;
 
-/// How often a request without a response is sent before the user is asked to try later.
+/// How often a request without a response is retried before the command gives up.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The response that has a new secret.
+/// The response with a new secret.
 #[derive(Deserialize)]
 struct Body {
     key: Zeroizing<String>,

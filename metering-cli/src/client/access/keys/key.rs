@@ -31,7 +31,7 @@ pub(super) struct ListArgs {
     options: CallOptions,
 }
 
-/// A part of the list. Each key stays as the service wrote it.
+/// A part of the list. Each key is kept as the service wrote it.
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Box<RawValue>>,
@@ -87,7 +87,7 @@ impl ShowArgs {
     }
 }
 
-/// Change the terms of a key. A term that is not given stays as it is.
+/// Change the terms of a key. Omitted terms do not change.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately. A new limit counts what was used since its period began.
@@ -105,7 +105,7 @@ pub(super) struct SetArgs {
     options: CallOptions,
 }
 
-/// Switch a key off, and its child keys with it.
+/// Disable a key and its child keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately.
@@ -120,7 +120,7 @@ pub(super) struct DisableArgs {
     options: CallOptions,
 }
 
-/// Switch a key on again.
+/// Enable a key again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately. A key that leaked must be rotated instead.
@@ -198,10 +198,10 @@ impl DeleteArgs {
     }
 }
 
-/// Disable a key that was found where it should not be, read from standard input or a prompt, never from an argument.
+/// Disable a leaked key that you found. Reads it from standard input or a prompt, never from an argument.
 ///
-/// Anyone who has the key may do this; the profile needs no key. The key's owner makes it work again with
-/// `metering keys rotate`.
+/// Anyone who has the key may do this; the profile needs no key. The key's owner can restore it with `metering keys
+/// rotate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

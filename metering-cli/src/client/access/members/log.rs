@@ -1,4 +1,4 @@
-//! `members log`: what members did.
+//! `members log`: the log of members' actions.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::newest;
 use crate::table::table;
 
-/// Show what members did, and how members changed, newest first.
+/// Show the actions of members, and changes of members, newest first.
 ///
 /// The newest 1,000 entries of an account are kept.
 #[derive(Debug, Args)]
@@ -25,7 +25,7 @@ pub(super) struct LogArgs {
     /// How many entries to show: 1 to 100.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = up_to(100))]
     limit: u32,
-    /// Show the entries that follow; the value of `next` in the previous JSON output.
+    /// Continue after this cursor: the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]

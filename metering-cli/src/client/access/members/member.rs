@@ -44,7 +44,7 @@ impl ListArgs {
     }
 }
 
-/// Invite somebody: by mail, or with a link that is printed once.
+/// Invite someone: by mail, or with a link that is printed once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 An invitation works once, for seven days. Whoever has a link that was passed on proves an email address or a wallet to join.
@@ -53,10 +53,10 @@ Examples:
   metering members invite developer --email jo@example.com
   metering members invite viewer")]
 pub(super) struct InviteArgs {
-    /// What the member may do: owner, billing, developer or viewer.
+    /// The member's role: owner, billing, developer or viewer.
     #[arg(value_name = "ROLE")]
     role: MemberRole,
-    /// Where to send the invitation [default: print a link to pass on].
+    /// The email address to send the invitation to [default: print a link to pass on].
     #[arg(long, value_name = "ADDRESS")]
     email: Option<Email>,
     #[command(flatten)]
@@ -85,7 +85,7 @@ impl InviteArgs {
     }
 }
 
-/// Change the role of a member, or of somebody who is invited.
+/// Change the role of a member, or of an invited person.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Takes effect immediately.
@@ -96,7 +96,7 @@ pub(super) struct RoleArgs {
     /// The member's id.
     #[arg(value_name = "ID")]
     id: MemberId,
-    /// What the member may do: owner, billing, developer or viewer.
+    /// The member's role: owner, billing, developer or viewer.
     #[arg(value_name = "ROLE")]
     role: MemberRole,
     #[command(flatten)]

@@ -51,7 +51,7 @@ impl<'o> Destination<'o> {
     fn write(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         match self {
             Self::File(file) => file.write_all(chunk).map_err(|error| file.cannot_write(&error)),
-            // Flushed, because the reader may be waiting for exactly these bytes.
+            // Flush, because the reader may be waiting for exactly these bytes.
             Self::Pipe(out) => Ok(out.write_all(chunk).and_then(|()| out.flush())?),
             Self::Terminal(screen) => Ok(screen.write(chunk)?),
         }

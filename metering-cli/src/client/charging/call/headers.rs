@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Request, Response, header};
 use metering_client::{BodyStream, Transport, Unreachable};
 use metering_core::wire::{PREFER_HEADER, RECEIPT_HEADER};
 
-/// Headers that the program itself sets: how a message is framed, and who pays.
+/// Headers that the program itself sets: message framing, credentials and payments.
 const RESERVED: [&str; 7] =
     ["connection", "content-length", "host", "payment-signature", "te", "transfer-encoding", "x-payment"];
 

@@ -34,7 +34,7 @@ impl FromStr for Payload {
 }
 
 impl Payload {
-    /// Reads the bytes, and checks that they are JSON unless they may be anything.
+    /// Reads the bytes, and checks that they are JSON unless another type is allowed.
     pub(super) fn read(&self, is_json: bool) -> Result<Vec<u8>, Failure> {
         let bytes = match self {
             Self::Text(text) => text.clone().into_bytes(),

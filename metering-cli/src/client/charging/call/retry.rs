@@ -11,7 +11,7 @@ pub(super) enum KeyOrigin {
     None,
     /// One that was generated here.
     Generated,
-    /// The user's own: by giving one, the user says that the service supports such keys.
+    /// The user's own: giving one means that the service supports such keys.
     Given,
 }
 

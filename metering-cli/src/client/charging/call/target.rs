@@ -37,7 +37,7 @@ impl FromStr for Param {
 pub(in crate::client) struct RequestTarget {
     pub(in crate::client) method: Method,
     pub(in crate::client) target: String,
-    /// Whether it is refused without a body, as far as is known.
+    /// Whether the route is known to require a body.
     pub(in crate::client) needs_body: bool,
 }
 
@@ -56,11 +56,11 @@ pub(in crate::client) async fn resolve(
     fill_in(&routes::catalogue(client).await?, method.as_ref(), route, params)
 }
 
-/// Rejects text that is not a path with a query, or that could be read as another path.
+/// Rejects text that is not a path with a query, or that could be parsed as a different path.
 fn check_target(target: &str) -> Result<(), Failure> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match RequestPath::parse(path) {
-        // Some routes accept encoded slashes. The service knows which.
+        // Some routes accept encoded slashes; the service decides.
         Ok(_) | Err(TargetError::EncodedSeparator) => {}
         Err(error) => {
             return Err(Failure::Usage(format!(

@@ -10,7 +10,7 @@ use crate::client::charging::catch_up::plan::Start;
 use crate::client::charging::catch_up::sink::Sink;
 use crate::failure::Failure;
 
-/// What the options say about the cursor.
+/// The options about the cursor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
     /// Start at this block, if there is no cursor.
@@ -118,7 +118,7 @@ fn resume(
     notices: &mut Vec<String>,
 ) -> Result<Cursor, Failure> {
     let Some(last) = cursor.last_block() else {
-        // Nothing is written yet, so any output will do.
+        // Nothing is written yet, so any output is fine.
         let from = options.from.or(cursor.from());
         return match truncate_to_cursor(sink, &cursor, notices) {
             None => begin(service, sink, from),

@@ -1,5 +1,5 @@
-//! The cursor: up to which block everything is written, and where. There is one per profile and service, in a file in
-//! the profile's directory that is replaced atomically.
+//! The cursor: the block up to which everything is written, and the output. There is one per profile and service, in a
+//! file in the profile's directory that is replaced atomically.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 const FILE: &str = "cursor.json";
 
-/// How far a profile has got with a service.
+/// A profile's progress with a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cursor {

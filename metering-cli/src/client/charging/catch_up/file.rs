@@ -65,7 +65,7 @@ impl OutputFile {
         Ok(self.read(last, 1)? == b"\n")
     }
 
-    /// What a cursor records about it.
+    /// The cursor's record of it.
     pub(super) fn written(&self) -> Written {
         Written { path: self.path.clone(), length: self.length, last_line: self.last_line }
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use metering_client::ClientError;
 use metering_core::retry::RetryPolicy;
 
-/// The first pause if the service does not ask for one; each further pause is twice as long.
+/// The first pause if the service does not request one; each further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The shortest pause, even if the service asks for none.
+/// The minimum pause, even if the service requests none.
 const MIN_PAUSE: Duration = Duration::from_millis(200);
 /// How many times a block is requested, including the first.
 const MAX_ATTEMPTS: u32 = 5;
 
-/// What a failed request for a block means.
+/// The classification of a failed request for a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It was rejected without a charge, or refunded: a retry may succeed.
@@ -23,7 +23,7 @@ pub(super) enum Verdict {
     Stop,
 }
 
-/// Stops if the service asks for a pause longer than `pause_max`.
+/// Stops if the service requests a pause longer than `pause_max`.
 pub(super) const fn policy(pause_max: Duration) -> RetryPolicy {
     RetryPolicy {
         max_attempts: MAX_ATTEMPTS,
@@ -85,7 +85,7 @@ mod tests {
     fn pauses_follow_the_service_or_double_until_they_end() {
         let own = [Some(500), Some(1_000), Some(2_000), Some(4_000), None];
         let minute = Duration::from_secs(60);
-        // the longest pause, what the service asks for (s), pauses (ms)
+        // the maximum pause, the pause that the service requests (s), pauses (ms)
         let table = [
             (minute, None, own.as_slice()),
             (minute, Some(30), &[Some(30_000)]),

@@ -64,7 +64,7 @@ impl Service {
         }
     }
 
-    /// Sends one request. A request in flight when the user stops is already paid for, so it gets a moment to finish.
+    /// Sends one request. A request in flight when the user stops is already charged, so it gets a moment to finish.
     async fn send_once(&mut self, target: &str) -> Result<Result<Response, ClientError>, Failure> {
         if self.ending || self.interruption.has_come().await {
             return Err(interrupted());

@@ -29,7 +29,7 @@ impl<'o> Stdout<'o> {
 }
 
 impl Sink<'_> {
-    /// What a cursor records about it.
+    /// The cursor's record of it.
     pub(super) fn output(&self) -> Output {
         match self {
             Self::File(file) => Output::File(file.written()),

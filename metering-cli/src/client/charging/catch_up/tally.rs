@@ -62,7 +62,7 @@ impl Tally {
         self.written
     }
 
-    /// The summary, given where the cursor is now.
+    /// The summary, given the cursor's current position.
     pub(super) fn finish(self, last_block: Option<BlockNumber>, credit_balance: Option<Amount>) -> Summary {
         self.progress.end();
         let remaining = self.latest.zip(last_block).and_then(|(latest, last)| latest.get().checked_sub(last.get()));

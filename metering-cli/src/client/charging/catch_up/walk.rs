@@ -32,7 +32,7 @@ pub(super) struct Rules {
     pub(super) skip_missing: bool,
 }
 
-/// Fetches and writes the blocks of a run. Whatever ends it, the tally says how far it got.
+/// Fetches and writes the blocks of a run. However it ends, the tally shows its progress.
 pub(super) async fn walk(
     feed: &mut impl Feed,
     book: &mut Book<'_>,
@@ -44,7 +44,7 @@ pub(super) async fn walk(
     let plan = Plan::make(book.start(), latest.number, rules.blocks_max)?;
     tally.progress.begin("Fetching", Unit::Things("blocks"), Some(plan.count()));
     for number in plan.blocks() {
-        // The latest block is already fetched and paid for.
+        // The latest block is already fetched and charged.
         let found =
             if number == latest.number { FetchedBlock::Block(latest.clone()) } else { feed.block(number).await? };
         match found {

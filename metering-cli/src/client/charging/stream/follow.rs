@@ -39,7 +39,7 @@ pub(super) struct Follower {
     /// The charge and the balance, from the headers of the last connection.
     charged: Option<String>,
     balance: Option<String>,
-    /// What is held for the last connection, while its charge is not known.
+    /// The credits held for the last connection, while its charge is not known.
     held: Option<Held>,
 }
 
@@ -80,7 +80,7 @@ impl Follower {
         }
         match followed? {
             End::Reached => Ok(()),
-            // Ctrl-C is the only way to end it.
+            // Only Ctrl-C can end it.
             End::Interrupted if !self.bounds.exist() => Ok(()),
             End::Interrupted => Err(Failure::Interrupted("interrupted before the stream reached its limit".to_owned())),
         }
@@ -176,7 +176,8 @@ impl Follower {
         }
     }
 
-    /// What was received and charged. `settled` says what the last connection was charged, if it was held before.
+    /// The received events and the charges. `settled` is the charge of the last connection, if credits were held for
+    /// it.
     fn summary(&self, settled: Option<String>) -> String {
         let mut text = plural(self.events, "event");
         if self.connections > 1 {

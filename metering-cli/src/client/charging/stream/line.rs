@@ -36,7 +36,7 @@ enum Data<'a> {
 }
 
 impl Form {
-    /// Prints an event and flushes, so that readers get the whole line at once.
+    /// Prints an event and flushes, so that readers get the whole line immediately.
     pub(super) fn print(self, event: &Event, out: &mut dyn Write) -> Result<(), Failure> {
         let line = if self.events { document(event)? } else { data(event) };
         let line = if self.terminal { printable(&line) } else { line };

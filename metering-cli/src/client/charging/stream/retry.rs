@@ -5,7 +5,7 @@ use std::time::Duration;
 use metering_client::ClientError;
 use metering_core::retry::RetryPolicy;
 
-/// Reconnecting stops after this many failures in a row without an event in between.
+/// Reconnecting stops after this many consecutive failures without an event in between.
 const MAX_ATTEMPTS: u32 = 8;
 
 /// The policy for the failures to connect or to read since the last event.

@@ -1,4 +1,4 @@
-//! Commands about deliveries: what was sent to a webhook, a test event, and sending a delivery again.
+//! Commands about deliveries: listing them, sending a test event, and resending one.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::output::newest;
 use crate::webhooks::delivery::{self, number, state};
 
-/// Show what was sent to a webhook, newest first, and what it responded.
+/// Show the deliveries to a webhook, newest first, with its responses.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Deliveries are kept for 30 days. One that fails for three days is parked: no more retries, unless you run
@@ -35,7 +35,7 @@ pub(super) struct DeliveriesArgs {
     /// How many deliveries to show: 1 to 100.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = up_to(100))]
     limit: u32,
-    /// Show the deliveries that follow; the value of `next` in the previous JSON output.
+    /// Continue after this cursor: the value of `next` in the previous JSON output.
     #[arg(long, value_name = "NEXT")]
     after: Option<String>,
     #[command(flatten)]

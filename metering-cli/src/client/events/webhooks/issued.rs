@@ -11,7 +11,7 @@ use crate::output::notice;
 use crate::table::write_pairs;
 
 /// The failure of a request that issues a secret. If its outcome is unknown, the service may have issued one; `then`
-/// says what to do in that case.
+/// tells the user what to do in that case.
 pub(super) fn unless_lost(error: ClientError, then: &str) -> Failure {
     match error {
         ClientError::Refused(refusal) if !is_unknown(&refusal) => ClientError::Refused(refusal).into(),
@@ -19,7 +19,7 @@ pub(super) fn unless_lost(error: ClientError, then: &str) -> Failure {
     }
 }
 
-/// Whether the service may have done it anyway: it says so, or a proxy responded instead.
+/// Whether the service may have acted anyway: it says so, or a proxy responded instead.
 fn is_unknown(refusal: &Refusal) -> bool {
     refusal.code == "outcome_unknown" || refusal.code.starts_with("http_5")
 }

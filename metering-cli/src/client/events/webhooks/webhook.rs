@@ -38,7 +38,7 @@ impl ListArgs {
     }
 }
 
-/// Create a webhook, and print the secret that its requests are signed with. The secret is shown only once.
+/// Create a webhook, and print its signing secret. The secret is shown only once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The URL must be https, and its host must be reachable from the internet.
@@ -141,7 +141,7 @@ fn kind(text: &str) -> Result<Kind, String> {
 
 impl Change {
     fn request(self) -> ChangeWebhookRequest {
-        // A list with `all` in it is all of them.
+        // A list that contains `all` means all of them.
         let events = self.events.map(|kinds| {
             let named: Option<Vec<EventKind>> = kinds.into_iter().collect();
             named.map(|kinds| kinds.iter().map(ToString::to_string).collect())
@@ -164,7 +164,7 @@ impl SetArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 For a day, or as long as --grace says, requests are signed with both secrets, so that no event is lost while you replace
-the secret on the server. If somebody else knows the old secret, use --grace 0.
+the secret on the server. If someone else knows the old secret, use --grace 0.
 
 Examples:
   metering webhooks rotate we_0123456789abcdef0123456789abcdef
@@ -173,7 +173,7 @@ pub(super) struct RotateArgs {
     /// The webhook's id.
     #[arg(value_name = "ID")]
     id: WebhookId,
-    /// For how many more seconds requests are also signed with the old secret, at most a week [default: a day].
+    /// How many more seconds to sign requests with the old secret too, at most a week [default: a day].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(0..=604_800))]
     grace: Option<u32>,
     #[command(flatten)]

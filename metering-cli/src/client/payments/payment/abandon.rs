@@ -1,4 +1,5 @@
-//! Abandons a pending payment: freely if it is certain that nothing was paid, or else only if the user types a word.
+//! Abandons a pending payment: without asking if it is certain that nothing was paid, or else only if the user types a
+//! word.
 
 use std::io::{self, BufRead, Write};
 
@@ -62,7 +63,7 @@ pub(crate) async fn abandon(
     Ok(())
 }
 
-/// Whether the chain says that the payment failed permanently. If the chain cannot be read, it counts as pending.
+/// Whether the payment failed permanently, according to the chain. If the chain cannot be read, it counts as pending.
 async fn has_failed(entry: &Entry, args: &PaymentArgs) -> bool {
     let Some(signed) = entry.payment.signed() else { return false };
     let Ok(Some(connection)) = args.rpc_url().and_then(|url| ChainConnection::open(&entry.bill, url)) else {

@@ -9,7 +9,7 @@ use crate::client::payments::payment::consent::Consent;
 use crate::client::payments::wallet::WalletArgs;
 use crate::failure::Failure;
 
-/// What is bought, from which wallet, and how.
+/// The plan to buy, the wallet, and how to pay.
 #[derive(Debug, Args)]
 pub(crate) struct PaymentArgs {
     /// The plan to buy; `metering plans` lists all plans. Not needed to continue a pending payment.

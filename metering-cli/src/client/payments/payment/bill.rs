@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bill {
     pub(crate) plan_id: String,
-    /// What the plan sells, in words.
+    /// The plan's credits, in words.
     pub(crate) sells: String,
     pub(crate) chain_id: u64,
     pub(crate) chain_name: String,

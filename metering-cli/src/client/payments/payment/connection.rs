@@ -18,7 +18,7 @@ pub(crate) struct ChainConnection {
     confirmations: u64,
 }
 
-/// What happened to a signed payment.
+/// The fate of a signed payment on the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TxState {
     /// The chain does not know it.

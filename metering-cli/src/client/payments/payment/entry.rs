@@ -50,7 +50,7 @@ pub(crate) struct Signup {
     pub(crate) terms_url: String,
     /// Whether the profile's key may be replaced.
     pub(crate) replaces_key: bool,
-    /// Whether a wallet other than the client's pays, so that the client does not know what was sent.
+    /// Whether a wallet other than the client's pays, so that the client does not know the transaction.
     pub(crate) paid_elsewhere: bool,
 }
 

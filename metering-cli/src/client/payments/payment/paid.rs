@@ -119,7 +119,7 @@ impl<'a> Account<'a> {
         self
     }
 
-    /// Prints the account below a sentence that says what was done.
+    /// Prints the account below a sentence about the action.
     pub(crate) fn write(&self, out: &mut dyn Write, json: bool, done: &str) -> Result<(), Failure> {
         if json {
             return write_json(out, self);

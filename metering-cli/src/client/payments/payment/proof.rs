@@ -10,14 +10,14 @@ use crate::confirm::confirm;
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// A text to sign, and what it must be for.
+/// A text to sign, and the data that it must name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request<'a> {
     /// The service that asks.
     pub(crate) service: &'a ServiceUrl,
     /// The exact text.
     pub(crate) message: &'a str,
-    /// What signing it does, in words.
+    /// The effect of signing it, in words.
     pub(crate) effect: &'a str,
 }
 

@@ -108,7 +108,7 @@ pub(crate) fn is_final(refusal: &Refusal) -> bool {
     FINAL.contains(&refusal.code.as_str())
 }
 
-/// The failure for a rejected payment. `kept` says what happened to the payment.
+/// The failure for a rejected payment. `kept` is the text about where the payment is recorded.
 pub(crate) fn refused(refusal: &Refusal, note: &str) -> Failure {
     let advice = match refusal.code.as_str() {
         "tx_already_used" => "A payment can be credited only once.",
@@ -141,7 +141,7 @@ fn is_temporary(refusal: &Refusal, watched: Option<Watched<'_>>) -> bool {
     }
 }
 
-/// Whether to look at the chain as well.
+/// Whether to check the chain as well.
 fn is_chain_error(code: &str) -> bool {
     matches!(code, "payment_unconfirmed" | "tx_not_found" | "tx_reverted")
 }

@@ -8,9 +8,9 @@ use tokio::time::{Instant, timeout};
 use crate::failure::Failure;
 use crate::output::notice;
 
-/// How long to wait if the service does not say.
+/// How long to wait if the service does not specify it.
 const PAUSE: Duration = Duration::from_secs(2);
-/// The shortest pause, even if the service asks for none.
+/// The minimum pause, even if the service requests none.
 const MIN_PAUSE: Duration = Duration::from_millis(200);
 
 /// The retries of registering one payment.
@@ -28,7 +28,7 @@ impl PaymentRetries {
         Self { started: Instant::now(), retries: policy.start() }
     }
 
-    /// Waits as long as the service says. Returns `false`, immediately, if that would exceed the limit.
+    /// Waits as long as the service requests. Returns `false`, immediately, if that would exceed the limit.
     ///
     /// # Errors
     /// [`Failure::Interrupted`] when the user stops it.
@@ -41,8 +41,8 @@ impl PaymentRetries {
     }
 }
 
-/// Lets `work` finish, because its response may be returned only once. Also returns whether the user wants to stop
-/// afterwards. A second Ctrl-C stops immediately.
+/// Lets `work` finish, because the service may return its response only once. Also returns whether the user wants to
+/// stop afterwards. A second Ctrl-C stops immediately.
 pub(crate) async fn uninterrupted<T>(work: impl Future<Output = T>) -> Result<(T, bool), Failure> {
     tokio::pin!(work);
     let mut stop = false;

@@ -68,7 +68,7 @@ async fn resend(pending: &mut Pending, connection: &ChainConnection, signed: Sig
 
 async fn send(pending: &mut Pending, connection: &ChainConnection, signed: SignedPayment) -> Result<(), Failure> {
     if let Err(failure) = connection.send(&signed).await {
-        // The node's error does not matter, only what happened to the transaction.
+        // The node's error does not matter, only the transaction's state.
         let state = connection.state(&signed).await;
         match state {
             Ok(TxState::Live) => {}

@@ -20,16 +20,16 @@ pub(super) struct Receipt {
     pub(super) issued_at: String,
     seller: Seller,
     customer: Customer,
-    /// Services that know no buyers leave it out.
+    /// Services without billing details omit it.
     buyer: Option<Buyer>,
     plan_id: Option<String>,
     plan_label: Option<String>,
     pub(super) credits: Amount,
     bonus_credits: Option<Amount>,
     pub(super) payment: Payment,
-    /// Services that know no tax leave it out.
+    /// Services without tax omit it.
     tax: Option<TaxDocument>,
-    /// Services that know no credit notes leave it out.
+    /// Services without credit notes omit it.
     #[serde(default)]
     credit_notes: Vec<CreditNoteDocument>,
 }
@@ -72,12 +72,12 @@ pub(super) struct Payment {
     token_amount: Option<String>,
     amount_atomic: String,
     mined_at: String,
-    /// Services that know no values leave it out.
+    /// Services without exchange rates omit it.
     pub(super) value: Option<ValueDocument>,
 }
 
 impl Payment {
-    /// What was paid: in tokens, or in their smallest unit where their decimals are no longer known.
+    /// The amount paid: in tokens, or in their smallest unit if their decimals are no longer known.
     pub(super) fn paid(&self) -> String {
         let token = self.token_symbol.as_ref().unwrap_or(&self.token_contract);
         match &self.token_amount {

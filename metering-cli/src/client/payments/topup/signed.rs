@@ -37,15 +37,15 @@ pub(crate) struct SignArgs {
     /// How much to pay, in tokens: one of the amounts on offer.
     #[arg(long, value_name = "AMOUNT", requires = "sign", help_heading = "By signature")]
     amount: Option<Amount>,
-    /// Also pay with this token, as CHAIN_ID:CONTRACT:DECIMALS. Known dollar tokens need no mention.
+    /// Also pay with this token, as CHAIN_ID:CONTRACT:DECIMALS. Known dollar tokens are always allowed.
     #[arg(long = "token", value_name = "TOKEN", requires = "sign", help_heading = "By signature")]
     tokens: Vec<Token>,
-    /// Pay another time, although an earlier signature for the same may still be executed.
+    /// Pay again, although an earlier signature for the same purchase may still be executed.
     #[arg(long, requires = "sign", help_heading = "By signature")]
     again: bool,
 }
 
-/// What the service says of the payment.
+/// The service's report of the payment.
 #[derive(Deserialize)]
 struct Credited {
     credited: Box<RawValue>,

@@ -13,7 +13,7 @@ use crate::client::access::profile::Profile;
 use crate::failure::Failure;
 
 const FILE: &str = "signup.json";
-/// The bounds of the poll interval, whatever the service says.
+/// The bounds of the poll interval, whatever the service sends.
 const INTERVAL_SECONDS: std::ops::RangeInclusive<u64> = 1..=60;
 
 /// A session of `POST /signup/initiate`.
@@ -44,7 +44,7 @@ impl Pending {
     pub(super) fn load(profile: &Profile) -> Result<Option<Self>, Failure> {
         let path = Self::path(profile);
         let Some(text) = private_file::read(&path)? else { return Ok(None) };
-        // Errors do not say where the fault is: the text contains a token.
+        // Errors do not show the position of the fault, because the text contains a token.
         serde_json::from_str(&text)
             .map(Some)
             .map_err(|_| Failure::Failed(format!("{} is damaged; remove it to start another signup", path.display())))

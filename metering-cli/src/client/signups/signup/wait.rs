@@ -93,7 +93,7 @@ pub(super) async fn wait(
                 pause
             }
         };
-        // The last poll is at the end of the session, even if the service asks for a longer pause.
+        // The last poll is at the end of the session, even if the service requests a longer pause.
         let pause = pending.interval().max(at_least.unwrap_or_default()).min(left);
         tokio::select! {
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}

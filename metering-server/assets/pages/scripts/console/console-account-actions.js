@@ -12,7 +12,7 @@ import { h } from "/assets/dom.js";
 
 const NOTE = { name: "note", label: "Note", hint: "The account's owner reads it in the ledger.", maxlength: "500", check: checks.given };
 
-/** The buttons. A viewer gets none, and a revoked account can only be corrected, noted on and erased. */
+/** The buttons. A viewer gets none, and a revoked account can only get corrections and notes, or be erased. */
 export function accountActions(account) {
   if (!isManager()) return [];
   const path = (action) => `/accounts/${account.org_id}/${action}`;

@@ -1,4 +1,4 @@
-// One account: its figures, and what happened to it.
+// One account: its amounts and its history.
 
 import { sentence } from "/assets/api.js";
 import { accountActions } from "/assets/console-account-actions.js";

@@ -42,7 +42,7 @@ export async function accounts() {
   return { title: "Accounts", actions: [create], body: content };
 }
 
-/** The accounts that match, newest first. `found` is called with how many there are, in words. */
+/** The accounts that match, newest first. `found` is called with a text about how many there are. */
 function list(values, found) {
   const isFiltered = Object.values(values).some(Boolean);
   return parts({

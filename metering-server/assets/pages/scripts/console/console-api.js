@@ -1,4 +1,4 @@
-// Requests to /admin. The session is a cookie that scripts cannot read; every change carries the session's CSRF token,
+// Requests to /admin. The session is a cookie that scripts cannot read; every change has the session's CSRF token,
 // which is only in memory.
 
 import { ApiError, fetchText, sentence } from "/assets/api.js";
@@ -52,7 +52,7 @@ export async function admin(path, { method = "GET", body, signsIn = false, timeo
 /** Takes an action. */
 export const act = (path, body, method = "POST") => admin(path, { method, body });
 
-/** The message for an action that failed. Without a response, nobody knows whether it was taken. */
+/** The message for an action that failed. Without a response, it is unknown whether the action was taken. */
 export function actionProblem(error) {
   const unknown = error instanceof ApiError && (error.status === 0 || error.code === "unreadable");
   return unknown ? `${sentence(error)} The action may have been taken: look at the audit log before you try again.` : sentence(error);

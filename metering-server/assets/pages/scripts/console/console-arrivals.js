@@ -30,8 +30,8 @@ const STATUSES = {
 };
 
 /**
- * The section, and a function that starts the search that the fragment asks for: with a chain and blocks, for a link to
- * one payment.
+ * The section, and a function that starts the search in the fragment: with a chain and blocks, for a link to one
+ * payment.
  */
 export function arrivals(chains) {
   const title = h("h2", { id: "arrivals-title" }, "Not claimed");
@@ -71,7 +71,7 @@ export function arrivals(chains) {
       }
     });
   };
-  // The button that was pressed is gone with the results.
+  // The pressed button disappeared with the results.
   const again = (from) => {
     search(from);
     submit.focus({ preventScroll: true });

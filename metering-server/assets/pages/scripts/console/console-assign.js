@@ -1,4 +1,4 @@
-// Credits a payment that nobody claimed to an account.
+// Credits an unclaimed payment to an account.
 
 import { sentence } from "/assets/api.js";
 import { act, admin, exact } from "/assets/console-api.js";
@@ -7,10 +7,10 @@ import { checks } from "/assets/field.js";
 import { paid } from "/assets/console-records.js";
 import { byId, h } from "/assets/dom.js";
 
-/** Stands for a number of credits in the list of plans. No plan has this id. */
+/** The entry for a number of credits in the list of plans. No plan has this id. */
 const CREDITS = "";
 
-/** Asks for the account and for what the payment is worth. `done` is called when it is credited. */
+/** Asks for the account and the value of the payment. `done` is called when it is credited. */
 export async function askToAssign(payment, done) {
   let plans;
   try {

@@ -1,4 +1,4 @@
-// Everything that needs attention: the overview only counts what is more than a few of a kind.
+// Everything that needs attention: the overview shows a few items of a kind, and counts the rest.
 
 import { attention } from "/assets/console-attention.js";
 import { readHealth } from "/assets/console-chains.js";

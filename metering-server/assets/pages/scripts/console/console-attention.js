@@ -1,4 +1,4 @@
-// What needs attention, each with a link to where it is solved.
+// Items that need attention, each with a link to the page that solves it.
 
 import { sentence } from "/assets/api.js";
 import { admin, query } from "/assets/console-api.js";
@@ -66,7 +66,7 @@ export function attention({ counts, health, isWhole = false }) {
     }
     drawFound();
     draw();
-    // The button that was pressed is gone with the list.
+    // The pressed button disappeared with the list.
     const rows = place.querySelectorAll(`[data-attention="${kind}"]`);
     const grown = rows[Math.min(shown, rows.length - 1)];
     if (grown) grown.tabIndex = -1;
@@ -168,11 +168,11 @@ function runways({ running_out: accounts }) {
 
 function unreported(counts) {
   return (counts?.routes ?? []).map(({ route_template: route, requests, in_full: full }) =>
-    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not say what they cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
+    item("unreported", "No report", h("span", { class: "mono break" }, route), `: ${group(requests)} ${plural(requests, "response")} did not report their cost, and ${group(full)} were charged the whole hold. Check what the upstream sends. `, h("a", { href: "#/catalogue" }, "Its price", h("span", { class: "quietly-there" }, ` of ${route}`))),
   );
 }
 
-/** The lists of the service: their names there, what their items are called here, and the items. */
+/** The service's lists: their names there, the names of their items here, and the items. */
 const KINDS = [
   { list: "unclaimed", kind: "payment", words: "Payments", items: unclaimed },
   { list: "webhooks", kind: "webhook", words: "Webhooks", items: webhooks },

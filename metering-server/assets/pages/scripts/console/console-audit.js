@@ -1,4 +1,4 @@
-// The audit log: every action, by whom and why.
+// The audit log: every action, with its actor and reason.
 
 import { query } from "/assets/console-api.js";
 import { DAYS, filtered, fragmentQuery } from "/assets/console-filter.js";

@@ -1,4 +1,4 @@
-// The catalogue that is served: its routes and their prices.
+// The served catalogue: its routes and their prices.
 
 import { admin } from "/assets/console-api.js";
 import { checkFile } from "/assets/console-check.js";
@@ -44,16 +44,16 @@ function row(route) {
 
 /** Decimal places of a weight. */
 const WEIGHT_PLACES = 6;
-/** More than a price shows. */
+/** A price shows fewer. */
 const PRICE_PLACES = 20;
 
-/** The credits of a weight, which is in base calls: a credit buys 7,200. Rounded to four digits. */
+/** The credits of a weight. A weight is in base calls, and a credit buys 7,200 of them. Rounded to four digits. */
 function ofWeight(weight) {
   const units = toUnits(weight, WEIGHT_PLACES) * 10n ** BigInt(PRICE_PLACES - WEIGHT_PLACES);
   return brief(fromUnits(units / 7200n, PRICE_PLACES));
 }
 
-/** What the file says about a price. */
+/** The text of a price in the file. */
 function price(route) {
   if (!route.metered) return "Not metered";
   const modifier = route.billing_modifier ?? {};

@@ -1,5 +1,5 @@
-// The health of the service, which also has the names of its chains. The service asks every chain before it responds,
-// which takes seconds when one is down.
+// The health of the service, which also contains the names of its chains. The service asks every chain before it
+// responds, which takes seconds when one is down.
 
 import { admin } from "/assets/console-api.js";
 
@@ -12,13 +12,13 @@ export async function readHealth() {
   return health;
 }
 
-/** The chains, as they were read last: their names do not change. Without them a page is still worth showing. */
+/** The chains as last read; their names do not change. Pages are shown without them if they fail to load. */
 export const chains = async () => known ?? (await readHealth().catch(() => null))?.chains ?? [];
 
-/** The chains that were read already. */
+/** The chains read so far. */
 export const knownChains = () => known ?? [];
 
-/** A chain in words: its name, or else its id. */
+/** A chain's name, or else its id. */
 export function chainName(list, id) {
   const found = list.find((chain) => chain.chain_id === id);
   return found ? found.name : `chain ${id}`;

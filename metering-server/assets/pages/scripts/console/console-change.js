@@ -1,4 +1,4 @@
-// A sum compared with that of the period before, in words.
+// A sum compared with the period before, as text.
 
 import { toUnits } from "/assets/decimal.js";
 

@@ -1,5 +1,5 @@
-// What an account was charged, newest first, with the balance after each entry and the price version of its time: the
-// answer to "why was I charged this?".
+// An account's charges, newest first, with the balance after each entry and the price version of its time: the page
+// that answers "why was I charged this?".
 
 import { admin } from "/assets/console-api.js";
 import { csvButton } from "/assets/console-csv.js";
@@ -9,7 +9,7 @@ import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 import { longTable } from "/assets/table.js";
 
-/** The most that the service lists, and how many rows are shown at first. */
+/** The maximum that the service lists, and how many rows are shown at first. */
 const MOST = 1_000;
 const FIRST = 50;
 /** How often the entries are read again while charges change the balance. */
@@ -61,7 +61,7 @@ async function read(id) {
   }
 }
 
-/** What an account has, and what is held of it: entries add up to this. */
+/** An account's balance plus its holds: the entries add up to this. */
 const unspent = (account) => toUnits(account.credit_balance) + toUnits(account.credits_held);
 
 function withBalances(entries, newest) {

@@ -35,7 +35,7 @@ export function checkFile() {
   };
   input.addEventListener("change", () => {
     const [file] = input.files;
-    // So that the same file, once it is mended, can be chosen again.
+    // So that the same file can be chosen again after it was corrected.
     if (file) check(file).then(() => (input.value = ""));
   });
   for (const kind of ["dragover", "dragenter"]) {
@@ -56,7 +56,7 @@ export function checkFile() {
 
 const checked = (text) => admin("/catalogue/check", { method: "POST", body: text });
 
-/** What a catalogue with this name would change. */
+/** The changes that a catalogue with this name would make. */
 export const compare = async (name, text) => verdict(name, await checked(text));
 
 function verdict(name, { valid, problem, routes, changes }) {
@@ -74,7 +74,7 @@ function verdict(name, { valid, problem, routes, changes }) {
   return [notice, table("What would change", COLUMNS, cells)];
 }
 
-/** A price: a number, or several of them in words. */
+/** A price: a number, or a text with several. */
 function amount(text) {
   if (text === null) return "–";
   return /^\d+(\.\d+)?$/.test(text) ? group(text) : h("span", { class: "price-words" }, text);

@@ -1,13 +1,13 @@
-// How long it is until something takes effect.
+// A countdown until something takes effect.
 
 import { group } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 
-/** From so many days on, hours are left out. */
+/** From this many days on, hours are omitted. */
 const MANY_DAYS = 30;
 const STEPS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 
-/** A span of seconds in words: its two largest parts. */
+/** A span of seconds as text: its two largest parts. */
 export function spanInWords(seconds) {
   const parts = [];
   let rest = seconds;
@@ -30,7 +30,7 @@ export function countdown(at) {
     return seconds > 0;
   };
   tick();
-  // It is not in the page yet when it is made.
+  // It is not in the page yet when it is created.
   let wasShown = false;
   const timer = setInterval(() => {
     wasShown ||= words.isConnected;

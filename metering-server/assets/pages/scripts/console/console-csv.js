@@ -15,7 +15,7 @@ function cell(value) {
 /** The text of a file with these columns. */
 export const csvText = (columns, rows) => [columns, ...rows].map((cells) => `${cells.map(cell).join(",")}\r\n`).join("");
 
-/** A button that saves what is shown. `rows()` returns the cells of every row, as texts. */
+/** A button that saves the visible rows. `rows()` returns the cells of every row, as texts. */
 export function csvButton(name, columns, rows) {
   const file = `${name}.csv`;
   return h("button", { class: "button button-quiet button-small", type: "button", "data-download": file, on: { click: () => save(file, [csvText(columns, rows())], "text/csv") } }, "Download as CSV");

@@ -8,7 +8,7 @@ import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 import { table } from "/assets/table.js";
 
-/** What can be shown: the label, what it is in a sentence, and whether it is an amount of credits. */
+/** The measures: label, name within a sentence, and whether it is an amount of credits. */
 const MEASURES = {
   credits_used: ["Used", "credits used", true],
   credits_sold: ["Sold", "credits sold", true],
@@ -39,7 +39,7 @@ export function daily(report, count, measures = Object.keys(MEASURES)) {
   );
 }
 
-/** The chart of one measure. It reads every amount as credits or calls, so the measure is put in that place. */
+/** The chart of one measure. The chart reads amounts as credits or calls, so the measure is passed as one of these. */
 function plotted(days, name) {
   const [, what, isCredits] = MEASURES[name];
   const kind = isCredits ? "credits" : "calls";

@@ -14,9 +14,9 @@ const REASON = {
 };
 
 /**
- * Asks for what an action needs. `fields` are described in `field`; a reason is asked for, which `reason` may describe,
- * unless that is null. `send` takes the action with the values by name, and `done` is called with its result once the dialog is
- * closed.
+ * Asks for an action's parameters. `fields` are described in `field`; a reason is requested too, described by `reason`,
+ * unless that is null. `send` takes the action with the values by name, and `done` is called with its result once the
+ * dialog is closed.
  */
 export function ask({ fields = [], reason = {}, ...more }) {
   forgetLast();

@@ -20,7 +20,7 @@ export const fragmentQuery = () => Object.fromEntries(new URLSearchParams(locati
  * A form with filters over a list: the nodes of both. `fields` have a `name`, a `label`, and may have a `type`, `options`
  * (values with labels), an `id`, and more attributes of the input. `list(values, found)` loads the list; it may call
  * `found` with what to say about it. `path` is the fragment without parameters; without it the filters are not in there.
- * `submit` is what the button says, and `hint` is said under the form. Forms on the same page need different `prefix`es.
+ * `submit` is the button's text, and `hint` is shown under the form. Forms on the same page need different `prefix`es.
  */
 export async function filtered({ label, fields, list, path, submit = "Filter", hint, statusId, prefix = "filter" }) {
   const given = path ? fragmentQuery() : {};
@@ -36,7 +36,7 @@ export async function filtered({ label, fields, list, path, submit = "Filter", h
       said.textContent = "";
       try {
         place.replaceChildren(await list(wanted, (words) => (said.textContent = words)));
-        // Not as a separate history entry. What is not of this form stays.
+        // Not as a separate history entry. Parameters of other forms stay.
         if (path) history.replaceState(null, "", `#${path}${query({ ...fragmentQuery(), ...wanted })}`);
       } catch (error) {
         said.textContent = sentence(error);

@@ -7,7 +7,7 @@ import { table } from "/assets/table.js";
 const state = (problem) => h("span", { class: problem ? "tag tag-bad" : "tag tag-good" }, problem ? "Problem" : "OK");
 const block = (number) => (number === null ? "unknown" : group(number));
 
-/** Whether a wallet that pays gas executes no payments, because too many reverted. */
+/** Whether a gas wallet is paused because too many payments reverted. */
 const pause = ({ paused_until: until, reverts }) => until && `Executes no payments until ${until}: ${reverts} reverted within an hour.`;
 
 /** What a wallet that pays gas can still pay for. */

@@ -7,7 +7,7 @@ import { treeOf } from "/assets/keytree.js";
 
 const CSV = ["id", "name", "parent_id", "state", "limit", "limit_remaining", "limit_reset", "usage", "usage_monthly", "usage_daily", "last_used_at", "created_at", "expires_at", "scopes", "hint"];
 
-/** The keys, oldest first: a child is under what made it. Deleted ones are left out. */
+/** The keys, oldest first: a child is below its parent. Deleted ones are left out. */
 export function keys({ org_id: id }) {
   return parts({
     load: async (after) => {

@@ -17,7 +17,7 @@ const RESULTS = {
   unknown: ["tag tag-warn", "unknown"],
 };
 
-/** The entries that match a filter, or all, newest first. `file` names a file of what is shown. */
+/** The entries that match a filter, or all, newest first. `file` names a file of the visible entries. */
 export function log({ filter = {}, empty, file }) {
   return parts({
     load: async (before) => {

@@ -1,4 +1,4 @@
-// Who belongs to an account, and what its members did.
+// An account's members, and the log of their actions.
 
 import { admin } from "/assets/console-api.js";
 import { time } from "/assets/console-time.js";

@@ -1,9 +1,9 @@
-// What the metrics say that needs attention: the certificate, and the sources of chains. They are in the text format of
+// Metrics that need attention: the certificate, and the sources of chains. They are in the text format of
 // Prometheus.
 
 import { fetchText } from "/assets/api.js";
 
-/** How long before its end a certificate is worth a word. */
+/** How long before its expiry a certificate is mentioned. */
 const SOON_MS = 21 * 86_400_000;
 
 /** The samples of a metric: the labels and the value of each, as text. */

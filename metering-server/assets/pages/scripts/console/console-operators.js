@@ -1,4 +1,4 @@
-// Operators: who may sign in here.
+// The operators who may sign in here.
 
 import { act, admin } from "/assets/console-api.js";
 import { ask, issued } from "/assets/console-dialog.js";

@@ -20,9 +20,9 @@ import { figure } from "/assets/figure.js";
 
 const WINDOWS = ["7", "30", "90"];
 const CUSTOM = "custom";
-/** What the service makes reports of, at most. */
+/** The longest period of a report. */
 const MOST_DAYS = 3_660;
-/** What is shown: a number of days, or those of `dates`. It outlives leaving the view. */
+/** The period on show: a number of days, or the days of `dates`. It is kept when the view is left. */
 const view = { period: "30", dates: null };
 
 /** The first and the last day that are shown. */
@@ -49,7 +49,7 @@ export async function overview() {
   drawRevenue();
   health.then(({ value, problem }) => {
     state.replaceChildren(value ? showHealth(value) : trouble(problem));
-    // Now the chains have names.
+    // The names of chains are known now.
     drawRevenue();
   });
   const business = report.problem ? [trouble(report.problem)] : shown(report.value, revenue, days);
@@ -82,7 +82,7 @@ function datesForm({ from, to }) {
   return form;
 }
 
-/** The report. The service makes one at a time, so another operator's may be in the way. */
+/** The report. The service makes one report at a time, so it may be busy with another operator's. */
 export async function readReport(path) {
   try {
     return await admin(path);
@@ -97,10 +97,12 @@ export const settled = (promise) => promise.then((value) => ({ value }), (error)
 
 export const trouble = (problem) => h("p", { class: "notice notice-bad", role: "alert" }, problem);
 
-/** What each tile compares with the period before, by its id. */
+/** The value that each tile compares with the period before, by its id. */
 const COMPARED = { sold: "credits_sold", granted: "credits_granted", used: "credits_used", accounts: "new_accounts" };
 
-/** Says in each tile how it changed, once the report of the period before is there. Without it the tiles are still right. */
+/**
+ * Shows the change in each tile, once the report of the period before has arrived. The tiles are complete without it.
+ */
 async function compare(report, count) {
   const until = dayBefore(new Date(`${report.from}T00:00:00Z`), 1);
   const before = await readReport(`/report?days=${count}&until=${until}`).catch(() => null);

@@ -1,4 +1,4 @@
-// Payments: those that nobody claimed, and those that were credited.
+// Payments: unclaimed and credited ones.
 
 import { arrivals } from "/assets/console-arrivals.js";
 import { chains } from "/assets/console-chains.js";

@@ -59,7 +59,7 @@ function written(plan, values) {
     bonus_credits: exact(values.bonus_credits),
     offer: values.offer || undefined,
     discount_percent: exact(values.discount_percent),
-    // Who is paid can be changed on the store itself only.
+    // The recipient can be changed only in the store itself.
     recipient: plan?.recipient,
     sort_order: exact(values.sort_order),
   };

@@ -6,7 +6,7 @@ import { reload } from "/assets/console-router.js";
 import { toSecond } from "/assets/days.js";
 import { byId, h } from "/assets/dom.js";
 
-/** Stands for the service's default in the list of times. */
+/** The entry for the service's default in the list of times. */
 const SOON = "soon";
 const inWords = (time) => `${toSecond(time)} UTC`;
 
@@ -36,11 +36,11 @@ function apply(text) {
   });
 }
 
-/** A time in UTC as the service reads it; nothing if it is none. */
+/** A time in UTC as the service reads it; empty if it is invalid. */
 function rfc3339(written) {
   const [, day, clock, seconds = ":00"] = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d)(:\d\d)?Z?$/.exec(written) ?? [];
   const time = `${day}T${clock}${seconds}Z`;
-  // A day such as 31 February would be taken for one of the next month.
+  // A day such as 31 February would roll over into the next month.
   return day && !Number.isNaN(Date.parse(time)) && new Date(time).toISOString().startsWith(day) ? time : undefined;
 }
 
@@ -58,7 +58,7 @@ function cancel({ number, since }) {
         refused = false;
         return cancelled;
       } catch (error) {
-        // It may have taken effect meanwhile, or the response was lost: then what is shown is old.
+        // It may have taken effect meanwhile, or the response was lost; the page is then out of date.
         refused = true;
         throw error;
       }

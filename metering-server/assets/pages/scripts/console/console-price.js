@@ -16,7 +16,7 @@ import { copyButton } from "/assets/secret.js";
 
 /** The view. */
 export async function price(number) {
-  // The text first: without it, the service says that there is no such version.
+  // Load the text first: the service returns 404 for it if there is no such version.
   const text = await admin(`/catalogue/versions/${number}`, { read: JSON.parse });
   const version = (await readVersions()).find((one) => one.number === number);
   const name = `version-${number}.json`;
@@ -42,7 +42,7 @@ function figures(version) {
     version.cancelled_at && ["Cancelled (UTC)", time(version.cancelled_at)],
     ["SHA3-256", h("span", { class: "mono" }, version.hash)],
   ];
-  // Not "in force": it never was, or is not yet.
+  // Not "in force": the version never was, or is not yet.
   if (version.status === "scheduled" || version.status === "cancelled") facts[0][0] = "Scheduled for (UTC)";
   return h("dl", { class: "figures", id: "figures" }, ...facts.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }

@@ -10,7 +10,7 @@ import { transaction } from "/assets/steps.js";
 import { table } from "/assets/table.js";
 
 const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned", processor: "Processor" };
-/** Each state: what it is called, its colour, and what it means if that is not plain. */
+/** Each state: its name, its colour, and an explanation if it needs one. */
 const STATES = {
   unsettled: { name: "Not final", tag: "tag", means: "Not final: the credits are there, but the chain could still replace the payment's block. They are taken back if the payment is then missing." },
   final: { name: "Final", tag: "tag tag-good" },
@@ -59,7 +59,7 @@ export const paymentTable = (payments, { accounts = false } = {}) => table("Paym
 /** More decimals than any token has. */
 const PLACES = 36;
 
-/** A table of payments with its totals, and what their states mean. */
+/** A table of payments with its totals, and a legend of their states. */
 const listed = (payments, options) => h("div", {}, paymentTable(payments, options), h("p", { class: "soft payments-total" }, totals(payments)), ...meanings(payments));
 
 const meanings = (payments) =>
@@ -67,7 +67,7 @@ const meanings = (payments) =>
     .filter(([name, { means }]) => means && payments.some(({ state }) => state === name))
     .map(([, { means }]) => h("p", { class: "hint" }, means));
 
-/** What was paid, by token and by currency of the value. Amounts of different tokens are never added up. */
+/** The totals, by token and by currency of the value. Amounts of different tokens are never added up. */
 function totals(payments) {
   const kept = payments.filter(({ state }) => state !== "reversed");
   const count = String(payments.length);
@@ -81,7 +81,7 @@ function totals(payments) {
   return `${group(count)} ${plural(count, "payment")} shown${sums ? `: ${sums}` : ""}${values.length > 0 ? `; with a value, ${values.join(" and ")}` : ""}.${reversed}`;
 }
 
-/** The sums of amounts by their unit, in words. */
+/** The sums of amounts by their unit, as text. */
 function added(amounts) {
   const sums = new Map();
   for (const [unit, amount] of amounts) sums.set(unit, (sums.get(unit) ?? 0n) + toUnits(amount, PLACES));

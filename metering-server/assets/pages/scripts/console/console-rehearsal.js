@@ -1,4 +1,4 @@
-// The rehearsal of a catalogue: what the usage of the last days would have cost with it, and who would have run out.
+// The rehearsal of a catalogue: what the usage of the last days would have cost, and which accounts would have run out.
 
 import { sentence } from "/assets/api.js";
 import { admin } from "/assets/console-api.js";
@@ -36,7 +36,7 @@ export function percent(before, after) {
 }
 
 function results({ totals, accounts, by_route: routes, by_account: users, run_outs: count, run_out: ranOut }) {
-  if (totals.calls === "0") return [h("p", { class: "soft" }, `Nobody made a call in the last ${DAYS} days, so there is nothing to rehearse.`)];
+  if (totals.calls === "0") return [h("p", { class: "soft" }, `No calls were made in the last ${DAYS} days, so there is nothing to rehearse.`)];
   const { credits_before: before, credits_after: after } = totals;
   const share = percent(before, after);
   const words = before === after ? "The same as" : `${share ?? "A change"} on`;
@@ -50,7 +50,7 @@ function results({ totals, accounts, by_route: routes, by_account: users, run_ou
   return parts;
 }
 
-/** What the amounts do not know. */
+/** The limits of the estimate. */
 function doubts({ estimated_calls: estimated, unknown_calls: unknown, credits_unknown: credits, removed_calls: removed }) {
   const doubt = (count, words) => count !== "0" && h("p", { class: "soft" }, `${group(count)} ${plural(count, "call")} ${words}`);
   return [

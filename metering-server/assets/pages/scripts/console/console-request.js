@@ -1,4 +1,4 @@
-// Why a request was charged: what it cost, by which price, and what became of the balance.
+// Why a request was charged: its cost, its price, and the balance after it.
 
 import { time } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
@@ -6,10 +6,10 @@ import { figure } from "/assets/figure.js";
 
 const STATES = { held: ["In progress", "tag-warn"], captured: ["Charged", "tag-good"], released: ["Not charged", ""] };
 const REASONS = {
-  report: "The response said what it cost.",
-  no_report: "The response did not say what it cost, so the price says what is charged then.",
+  report: "The response reported its cost.",
+  no_report: "The response did not report its cost, so the price's rule for that case applied.",
   release: "It was not served, so it cost nothing.",
-  expiry: "The server that served it did not say how it ended in time, so the price says what is charged then.",
+  expiry: "The server that served it did not report the outcome in time, so the price's rule for a missing report applied.",
 };
 
 /** The facts about a request. */

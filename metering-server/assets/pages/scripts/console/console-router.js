@@ -26,7 +26,7 @@ export function openView() {
   return open();
 }
 
-/** Removes the view. What still loads for it is not shown. */
+/** Removes the view. Anything still loading for it is not shown. */
 export function closeView() {
   active = false;
   shown += 1;
@@ -41,7 +41,7 @@ async function open() {
   await draw(() => focusTitle());
 }
 
-/** Shows the view again, with new data. Says `message`, and puts the focus where it was. */
+/** Shows the view again, with new data. Announces `message`, and restores the focus. */
 export async function reload(message = "") {
   const focus = document.activeElement?.id;
   await draw(() => (byId(focus) ?? byId("view-title"))?.focus({ preventScroll: true }));

@@ -7,7 +7,7 @@ import { table } from "/assets/table.js";
 
 /**
  * A table with the first part of a list, and a button for the next. `load(next)` returns `{items, next}`, and `row` the
- * cells of an item. `empty` is said when there is nothing. `csv` is what a file of the shown items has: its `name`, its
+ * cells of an item. `empty` is shown when the list is empty. `csv` describes a file of the shown items: its `name`, its
  * `columns`, and the `cells` of an item.
  */
 export async function rows({ caption, columns, row, ...more }) {

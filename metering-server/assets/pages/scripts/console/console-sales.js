@@ -38,7 +38,7 @@ function grouped(rows, name) {
   return groups;
 }
 
-/** How many payments some rows are about. */
+/** The number of payments in some rows. */
 const total = (rows) => rows.reduce((sum, { payments }) => sum + BigInt(payments), 0n);
 
 /** The sum of amounts, with as many decimals as they have: 5.00 EUR. */
@@ -49,7 +49,7 @@ function added(rows) {
   return decimals > fraction.length ? `${whole}.${fraction.padEnd(decimals, "0")}` : text;
 }
 
-/** What payments were worth in a currency; `paid` is how many there are in all. */
+/** The value of payments in a currency; `paid` is how many there are in all. */
 function inCurrency(worth, days, paid) {
   const [{ currency }] = worth;
   const count = String(total(worth));
@@ -58,7 +58,7 @@ function inCurrency(worth, days, paid) {
   return h("div", { class: "revenue", "data-currency": currency }, h("h3", {}, `In ${currency}`), h("p", { class: "soft" }, h("strong", {}, `${group(added(worth))} ${currency}`), ` in ${group(count)} ${plural(count, "payment")}${others}`), ...daily(days, currency, added(worth), currency));
 }
 
-/** What was paid on each of the last `count` days, oldest first. */
+/** The amount paid on each of the last `count` days, oldest first. */
 function byDay(rows, to, count) {
   const known = new Map(rows.map((row) => [row.day, row]));
   const last = new Date(`${to}T00:00:00Z`);

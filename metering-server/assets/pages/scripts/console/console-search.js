@@ -1,4 +1,4 @@
-// One search for everything. The service decides by the form of the text what it is.
+// One search for everything. The service recognizes the kind of the text by its form.
 
 import { accountTable } from "/assets/console-accounts.js";
 import { admin, query } from "/assets/console-api.js";
@@ -10,26 +10,26 @@ import { time } from "/assets/console-time.js";
 import { byId, complain, h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
 
-/** What nothing was found of, and where to look then. */
+/** What each kind of search says when it finds nothing, and where to look instead. */
 const NONE = {
   account: "No account has this id.",
   email: "No active account has this email address, or it is not verified yet. Accounts can also be filtered by a part of an address.",
-  wallet: "No active account belongs to this wallet. A payment from it that nobody claimed is found under Payments.",
+  wallet: "No active account belongs to this wallet. An unclaimed payment from it is listed under Payments.",
   name: "No agent's name begins with this. Ids are searched in full: org_, key_ and req_ with all their digits.",
   key: "No key has this id. Keys that were deleted long ago are forgotten.",
-  transaction: "No payment with this transaction was credited. One that nobody claimed is found under Payments.",
+  transaction: "No payment with this transaction was credited. An unclaimed one is listed under Payments.",
   receipt: "No receipt has this number.",
   payment: "No payment of this processor has this id. The name is the one that it was reported with, such as stripe:pi_1.",
 };
 const KEYS = [{ name: "Key", head: true }, { name: "Account" }, { name: "Created (UTC)" }, { name: "Deleted (UTC)" }];
 
-/** Secrets are never sent: what is searched for is in the URL. */
+/** Secrets are never sent, because the search text is in the URL. */
 const secretProblem = (text) => {
   if (/sk_live_/.test(text)) return "This is the secret of a key. Search for the key's id, which starts with key_.";
   return /opr_\w{20}/.test(text) ? "This is the token of an operator, which cannot be searched for." : "";
 };
 
-/** The form in the head of the page. A slash goes there from anywhere but a field. */
+/** The form in the head of the page. Pressing / moves the focus there, except in a field. */
 export function startSearch() {
   const [form, input] = [byId("find"), byId("find-text")];
   form.addEventListener("submit", (event) => {
@@ -74,7 +74,7 @@ export async function search() {
 
 const section = (title, name, ...content) => h("section", { "aria-labelledby": `found-${name}`, "data-found": name }, h("h2", { id: `found-${name}` }, title), ...content);
 
-/** The accounts; of a name, more than fit into one response. */
+/** The accounts; a name may match more than fit into one response. */
 function accountList(q, first) {
   return parts({
     load: async (after) => {

@@ -6,7 +6,7 @@ import { busy, byId, complain, onSubmit, say } from "/assets/dom.js";
 
 const ENDED = "Your session has ended. Sign in again.";
 
-/** Why signing in through the provider did not work, by what the server says in `sign_in`. */
+/** Why signing in through the provider failed, by the server's value of `sign_in`. */
 const REFUSED = {
   expired: "This sign-in took too long, was used before, or began in another browser. Try again.",
   refused: "The provider did not sign you in. Try again, or sign in with a token.",
@@ -23,10 +23,10 @@ export const isManager = () => operator?.role === "manager";
 /** The operator's name. */
 export const ownName = () => operator?.name;
 
-/** What an action of the audit log is called. */
+/** The name of an action in the audit log. */
 export const actionLabel = (action) => labels[action] ?? action;
 
-/** What every action is called, by its name in the audit log. */
+/** The label of every action, by its name in the audit log. */
 export const actionLabels = () => labels;
 
 /** Opens the session of this browser, or asks for a token. `opened` and `closed` show and clear the views. */
@@ -50,7 +50,7 @@ export async function startSession({ opened, closed }) {
     byId("find").hidden = false;
     opened();
   };
-  // Several requests may be refused at once: the first one says so.
+  // Several requests may be refused at once: only the first is reported.
   onSessionEnd(() => operator && leave(ENDED));
   onSubmit(byId("token-form"), () => signIn(enter));
   byId("sign-out").addEventListener("click", () => busy(byId("sign-out"), () => signOut(leave)));

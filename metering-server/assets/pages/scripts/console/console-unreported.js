@@ -1,4 +1,4 @@
-// Requests whose responses did not say what they cost, by route.
+// Requests whose responses did not report their cost, by route.
 
 import { time } from "/assets/console-time.js";
 import { group } from "/assets/decimal.js";
@@ -13,12 +13,12 @@ const COLUMNS = [{ name: "Route", head: true, route: true }, { name: "Requests",
 export function unreported(counts) {
   if (!counts) return null;
   const row = (route) => [route.route_template, group(route.requests), group(route.in_full), time(route.last_at)];
-  const list = counts.routes.length > 0 ? longTable("Settled without a report, by route", COLUMNS, counts.routes.map(row), FIRST) : h("p", { class: "soft" }, "Every response said what it cost.");
+  const list = counts.routes.length > 0 ? longTable("Settled without a report, by route", COLUMNS, counts.routes.map(row), FIRST) : h("p", { class: "soft" }, "Every response reported its cost.");
   return h(
     "section",
     { "aria-labelledby": "unreported-title", id: "unreported" },
     h("h2", { id: "unreported-title" }, "Settled without a report"),
-    h("p", { class: "soft" }, "Responses of this server since ", time(counts.since), " UTC that did not say what they cost. The price's ", h("code", {}, "missing"), " says what is charged then; check what the upstream sends."),
+    h("p", { class: "soft" }, "Responses of this server since ", time(counts.since), " UTC that did not report their cost. The price's ", h("code", {}, "missing"), " sets the charge in that case; check the upstream's responses."),
     list,
   );
 }

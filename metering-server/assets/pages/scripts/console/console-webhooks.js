@@ -1,4 +1,4 @@
-// The webhooks of an account, and what was sent to them.
+// The webhooks of an account, and their deliveries.
 
 import { act, admin, query } from "/assets/console-api.js";
 import { ask } from "/assets/console-dialog.js";

@@ -147,7 +147,7 @@ fn reset_cursor_starts_anew() {
     book.write(&block(1)).unwrap();
     drop(book);
     assert!(conflict(scene.open("a", RESET)).contains("--from"));
-    assert_eq!(scene.open("a", PLAIN).unwrap().start(), Start::After(N(1)), "a refused reset forgets nothing");
+    assert_eq!(scene.open("a", PLAIN).unwrap().start(), Start::After(N(1)), "a refused reset changes nothing");
     // The line of an interrupted run does not count as part of the file.
     fs::write(scene.path("a"), lines(1..2) + "{\"block_nu").unwrap();
     assert_eq!(scene.open("a", Options { reset: true, ..from(2) }).unwrap().start(), Start::At(N(2)));

@@ -30,7 +30,7 @@ struct Chain {
     requested: Vec<u64>,
 }
 
-/// How a run is ended, if at all.
+/// How a run is interrupted, if at all.
 #[derive(Debug, Clone)]
 enum End {
     /// The service fails after this many responses: 402, 429, unreachable, or the user stops the run.
