@@ -64,7 +64,6 @@ pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
     assert_eq!(expected.gas, Some(GasPlace { wallet: GAS, nonce: 4 }));
     assert_eq!(record(&*store, &id).await, expected);
     accepted(&*store, charge(customer.key, BASE + SOLD), NOON).await;
-    assert_verified(&*store).await;
 }
 
 /// A credited authorization has the events of its payment.
@@ -101,7 +100,6 @@ pub async fn only_pending_authorizations_are_credited(store: Arc<dyn Authorizati
     }
     assert_eq!(store.payment(&tx(9)).await.unwrap(), None);
     assert_eq!(balance(&*store, &customer.id).await, SOLD + BASE);
-    assert_verified(&*store).await;
 }
 
 /// Only its own account is credited, and only if it is not revoked. The authorization stays pending, and the
@@ -143,7 +141,6 @@ pub async fn a_used_transaction_credits_no_authorization(store: Arc<dyn Authoriz
     credited(&*store, &id, credit(&owner.id, 1, tx(7))).await;
     let top_up = store.credit_payment(sale::credit(&other.id, payment_by(1, tx(7)))).await.unwrap();
     assert_eq!(top_up, Outcome::TxUsed, "what executed an authorization is no top-up");
-    assert_verified(&*store).await;
 }
 
 /// An entry that would take the balance out of range changes nothing; the authorization can still be credited.
@@ -180,7 +177,6 @@ pub async fn concurrent_credits_of_an_authorization_credit_once(store: Arc<dyn A
     }
     assert_eq!(Books::read(&*store).await.counts(), (1, 3, 2));
     assert_eq!(balance(&*store, &customer.id).await, 2 * SOLD + BASE);
-    assert_verified(&*store).await;
 }
 
 /// Of several authorizations that name the same transaction, one is credited.
@@ -206,7 +202,6 @@ pub async fn concurrent_authorizations_share_no_transaction(store: Arc<dyn Autho
         let found = record(&*store, &id).await;
         assert_eq!((found.state, found.tx), expected);
     }
-    assert_verified(&*store).await;
 }
 
 /// An authorization that is credited and fails at once does one of the two.
@@ -229,7 +224,6 @@ pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Arc<dyn Auth
         }
     }
     assert_eq!(balance(&*store, &customer.id).await, sold);
-    assert_verified(&*store).await;
 }
 
 /// A reversal makes an authorization pending again, and a restored payment makes it credited. Other steps leave it.
@@ -303,7 +297,6 @@ pub async fn a_reversed_authorization_is_credited_by_another_transaction(store: 
     assert_eq!(record(&*store, &id).await, second, "its payment is that of the second transaction");
     stepped(&*store, tx(2), SettlementStep::Reverse).await;
     assert_eq!(state(&*store, &id).await, AuthorizationState::Pending);
-    assert_verified(&*store).await;
 }
 
 /// A payment may be restored after its authorization has failed. The account has the credits then, so the authorization

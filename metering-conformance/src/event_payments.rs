@@ -21,8 +21,7 @@ use super::sale::{
     BONUS, PLAN, SOLD, TARGET, buyer, claim, claimed, credit, credited, late_claim, open, payment_by, quote, tx,
 };
 use super::scene::{
-    BASE, DAY, NOON, accepted, adjustment, assert_verified, atoms, charge, create, customer, entry, new_account,
-    new_id, refused,
+    BASE, DAY, NOON, accepted, adjustment, atoms, charge, create, customer, entry, new_account, new_id, refused,
 };
 
 const BLOCK: Block = Block { number: 19, hash: [19; 32], time: NOON };
@@ -131,7 +130,6 @@ pub async fn a_reversal_is_told(store: Arc<dyn FullStore>) {
     assert_eq!(step(&*store, tx(1), SettlementStep::Reverse).await, PaymentSettled::Stale);
     assert_eq!(reported(&*store, &customer.id).await, before, "a payment that moves or becomes final makes no event");
     assert_eq!(TARGET.chain_id, tx(1).chain_id);
-    assert_verified(&*store).await;
 }
 
 /// Recurring credits lower the alert, and write no event.
@@ -148,7 +146,6 @@ pub async fn a_refill_lowers_the_alert(store: Arc<dyn FullStore>) {
     assert_eq!(raised(&*store, &customer.id).await, AlertLevel::None);
     accepted(&*store, charge(customer.key, 11), tomorrow).await;
     assert_eq!(reported(&*store, &customer.id).await, [BalanceLow, BalanceExhausted, BalanceLow]);
-    assert_verified(&*store).await;
 }
 
 /// Free credits for a verified address lower the alert, and write no event.

@@ -13,7 +13,7 @@ use super::hold_scene::{
     update, update_at_once, updated,
 };
 use super::races::{accepted_count, all_at_once};
-use super::scene::{NOON, accepted, all_daily_totals, assert_verified, atoms, charge, commit, customer, decide};
+use super::scene::{NOON, accepted, all_daily_totals, atoms, charge, commit, customer, decide};
 
 const TASKS: usize = 32;
 
@@ -43,7 +43,6 @@ pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Arc<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (75, 0, 25));
     let rows = all_daily_totals(&*store).await;
     assert_eq!((rows.len(), rows[0].calls, rows[0].credits_used), (1, 1, atoms(25)));
-    assert_verified(&*store).await;
 }
 
 /// Two updates of one hold in one batch: each sees what the one before it did.
@@ -72,7 +71,6 @@ pub async fn updates_of_one_batch_are_decided_in_order(store: Arc<dyn Store>) {
         assert_eq!(amounts(&*store, &customer.id).await, (left, still_held, used), "{actions:?}");
         assert_eq!(found[1].balance, atoms(left));
     }
-    assert_verified(&*store).await;
 }
 
 /// Holds and charges of one batch take the last credits in order; a hold that is not covered leaves them to the next.
@@ -88,7 +86,6 @@ pub async fn a_batch_holds_the_last_credits_in_order(store: Arc<dyn Store>) {
     }
     assert_eq!(amounts(&*store, &customer.id).await, (0, 100, 0));
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap().len(), 3);
-    assert_verified(&*store).await;
 }
 
 /// What a settled hold gives back is there for later postings of the batch, not for earlier ones.
@@ -105,7 +102,6 @@ pub async fn a_settled_hold_makes_room_in_its_batch(store: Arc<dyn Store>) {
     });
     assert!(accepted.eq([false, true, true, false, false]), "{outcomes:?}");
     assert_eq!(amounts(&*store, &customer.id).await, (0, 80, 20));
-    assert_verified(&*store).await;
 }
 
 /// One batch may settle holds of several accounts, and charge, hold and refund; each account gets its own.
@@ -127,7 +123,6 @@ pub async fn a_batch_settles_holds_of_several_accounts(store: Arc<dyn Store>) {
     assert_eq!(outcomes[5], Outcome::Hold(None));
     assert_eq!(amounts(&*store, &one.id).await, (0, 95, 5));
     assert_eq!(amounts(&*store, &two.id).await, (40, 150, 10));
-    assert_verified(&*store).await;
 }
 
 /// 32 tasks capture, release, expire and renew one hold: one of them settles it, and all see that settlement.
@@ -152,7 +147,6 @@ pub async fn a_hold_is_settled_by_one_caller(store: Arc<dyn Store>) {
         let rows = store.account_daily_totals(&customer.id, super::scene::ALWAYS).await.unwrap();
         assert_eq!((rows.len(), rows[0].calls, rows[0].credits_used), (1, 1, atoms(captured)));
     }
-    assert_verified(&*store).await;
 }
 
 /// Renewals race with the end of a lease: the hold expires once, or is renewed and stays open.
@@ -185,7 +179,6 @@ pub async fn a_renewal_races_with_the_end_of_the_lease(store: Arc<dyn Store>) {
     let (balance, open, used) = amounts(&*store, &customer.id).await;
     let still_held = 60 * (i64::try_from(TASKS / 4).unwrap() - expired);
     assert_eq!((balance, open, used), (1_000 - still_held - expired * FALLBACK, still_held, expired * FALLBACK));
-    assert_verified(&*store).await;
 }
 
 /// 32 tasks hold the last credits: exactly as many succeed as are covered.
@@ -195,7 +188,6 @@ pub async fn the_last_credits_are_held_once(store: Arc<dyn Store>) {
     assert_eq!(accepted_count(&decisions), 11);
     assert_eq!(amounts(&*store, &customer.id).await, (1, 99, 0));
     assert_eq!(store.open_holds(&customer.id, 100).await.unwrap().len(), 11);
-    assert_verified(&*store).await;
 }
 
 /// Tasks that each hold and capture, among charges of others: nothing is lost, and nothing stays held.
@@ -223,7 +215,6 @@ pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
     let rows = all_daily_totals(&*store).await;
     assert_eq!(rows.iter().map(|row| row.calls).sum::<u64>(), 12 * u64::try_from(TASKS).unwrap());
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), []);
-    assert_verified(&*store).await;
 }
 
 /// A charge with the terms of a hold is a hold whatever its lease is: one that ends at once can be expired at once.

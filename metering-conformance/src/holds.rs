@@ -46,7 +46,6 @@ pub async fn an_open_hold_lowers_the_balance(store: Arc<dyn Store>) {
     };
     assert_eq!(read(&*store, terms.id).await, expected);
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), [expected]);
-    assert_verified(&*store).await;
 }
 
 /// The balance must cover a hold in full, unlike a charge. A refused hold changes nothing.
@@ -78,7 +77,6 @@ pub async fn a_hold_must_be_covered(store: Arc<dyn Store>) {
     act(&*store, &customer.id, all, capture(99), NOON).await;
     open(&*store, customer.key, 1).await;
     assert_eq!(amounts(&*store, &customer.id).await, (0, 1, 99));
-    assert_verified(&*store).await;
 }
 
 /// What the request cost becomes usage, at most what is held, and the rest returns to the balance.
@@ -124,7 +122,6 @@ pub async fn a_settled_hold_says_which_upstream_served_it(store: Arc<dyn Store>)
         act(&*store, &customer.id, without, action, later(2)).await;
         assert_eq!(read(&*store, without).await.upstream, None);
     }
-    assert_verified(&*store).await;
 }
 
 /// A capture in full takes what the request cost, also from a balance that does not cover it.
@@ -155,7 +152,6 @@ pub async fn a_fallback_is_at_most_what_is_held(store: Arc<dyn Store>) {
         assert_eq!((updated.changed, updated.excess), (true, Credits::ZERO));
         assert_eq!(amounts(&*store, &customer.id).await, (100 - captured, 0, captured));
     }
-    assert_verified(&*store).await;
 }
 
 /// A released hold returns in full.
@@ -168,7 +164,6 @@ pub async fn a_release_returns_everything(store: Arc<dyn Store>) {
         assert_eq!((updated.balance, updated.changed, updated.excess), (atoms(100), true, Credits::ZERO));
         assert_eq!(amounts(&*store, &customer.id).await, (100, 0, 0));
     }
-    assert_verified(&*store).await;
 }
 
 /// A hold expires at the end of its lease and not before. Then its fallback is captured.
@@ -185,7 +180,6 @@ pub async fn a_hold_expires_with_its_lease(store: Arc<dyn Store>) {
     assert_eq!((updated.changed, updated.balance), (true, atoms(100 - FALLBACK)));
     assert_eq!(updated.hold.settled, settled(FALLBACK, SettleReason::Expiry, end));
     assert_eq!(amounts(&*store, &customer.id).await, (100 - FALLBACK, 0, FALLBACK));
-    assert_verified(&*store).await;
 }
 
 /// A hold whose lease has ended is open until it is expired: a late report still counts.
@@ -221,7 +215,6 @@ pub async fn a_renewed_hold_expires_later(store: Arc<dyn Store>) {
     assert!(act(&*store, &customer.id, id, HoldAction::Expire, later(90)).await.changed);
     assert_eq!(expires_at(act(&*store, &customer.id, id, renew(200), later(91)).await), (false, later(90)));
     assert_eq!(amounts(&*store, &customer.id).await, (100 - FALLBACK, 0, FALLBACK));
-    assert_verified(&*store).await;
 }
 
 /// Whatever settles a hold first, nothing changes it again, and each later update returns the first settlement.
@@ -251,7 +244,6 @@ pub async fn a_hold_is_settled_once(store: Arc<dyn Store>) {
         assert_eq!(all_daily_totals(&*store).await, days);
         assert_eq!(store.activity(&customer.id, 10).await.unwrap(), activity);
     }
-    assert_verified(&*store).await;
 }
 
 /// An update of an unknown hold, or of another account's, finds none and changes nothing, also within a batch.
@@ -271,7 +263,6 @@ pub async fn an_unknown_hold_is_none(store: Arc<dyn Store>) {
     }
     assert_eq!(amounts(&*store, &owner.id).await, (40, 60, 0));
     assert_eq!(balance(&*store, &other.id).await, 100);
-    assert_verified(&*store).await;
 }
 
 /// Every account that the store returns says what is held.
@@ -291,7 +282,6 @@ pub async fn held_credits_are_part_of_every_account(store: Arc<dyn Store>) {
     assert!([holder, listed, limited].iter().all(|account| account.totals.held == atoms(65)));
     let revoked = store.revoke_account(&customer.id, later(1)).await.unwrap().expect("the account exists");
     assert_eq!((revoked.totals.balance, revoked.totals.held), (atoms(45), atoms(65)));
-    assert_verified(&*store).await;
 }
 
 /// Start and end of a lease are stored to the millisecond.

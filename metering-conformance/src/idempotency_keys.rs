@@ -12,8 +12,8 @@ use metering_core::store::Store;
 
 use super::key_scene::{budget, caller, issue, spent};
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit,
-    commit_refund, customer, new_key, refused, report,
+    ALWAYS, BASE, NOON, accepted, all_daily_totals, balance, charge, charge_named, commit, commit_refund, customer,
+    new_key, refused, report,
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(40);
@@ -61,7 +61,6 @@ pub async fn key_can_be_retried_after_its_lease(store: Arc<dyn Store>) {
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(41)).await, in_progress(39));
     assert_eq!(balance(&*store, &customer.id).await, 6 * BASE);
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_day[0].usage_events, 2);
-    assert_verified(&*store).await;
 }
 
 /// One charge pays for at most three attempts.
@@ -95,7 +94,6 @@ pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
     let mut settlement = first.settlement().unwrap();
     settlement.account = super::scene::new_id();
     assert_eq!(store.commit(vec![Posting::Settle(settlement)], NOON).await.unwrap(), [Outcome::Settled]);
-    assert_verified(&*store).await;
 }
 
 /// A refund forgets the key, so a retry is charged, immediately.
@@ -111,7 +109,6 @@ pub async fn refunded_key_is_charged_again(store: Arc<dyn Store>) {
         commit_refund(&*store, again.into_refund().unwrap(), later(1)).await.unwrap();
     }
     assert_eq!(balance(&*store, &customer.id).await, 10 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A later attempt takes over the first one's charge: only the last attempt refunds it, on the day of the charge.
@@ -132,7 +129,6 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
         totals.iter().map(|total| (total.day, total.credits_used.atoms())).collect::<Vec<_>>(),
         [(evening.day(), 0)]
     );
-    assert_verified(&*store).await;
 }
 
 /// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that
@@ -151,7 +147,6 @@ pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
     accepted(&*store, keyed(customer.key, 3 * BASE, "k", 1), later(42)).await;
     let late = commit_refund(&*store, first, later(43)).await;
     assert_eq!(late.map(|left| left.atoms()), Some(7 * BASE), "the key is in use for another charge");
-    assert_verified(&*store).await;
 }
 
 /// The same rules apply to keys within one batch and across batches.
@@ -176,7 +171,6 @@ pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
     let outcomes = store.commit(vec![refund, charge], later(1)).await.unwrap();
     assert!(matches!(&outcomes[1], Outcome::Decided(metering_core::Decision::Accepted(receipt)) if !receipt.repeated));
     assert_eq!(balance(&*store, &customer.id).await, 7 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A client's idempotency key never matches a deduction's request id, so a cheap request cannot pay for another.
@@ -222,7 +216,6 @@ pub async fn keys_are_separate_per_api_key(store: Arc<dyn Store>) {
     commit_refund(&*store, again.into_refund().unwrap(), later(42)).await.unwrap();
     assert_eq!(spent(&*store, &customer.id, &one.id).await, 0);
     assert_eq!(spent(&*store, &customer.id, &two.id).await, 3 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A key is stored for a day from its charge, regardless of retries, and is new after that.

@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 
 use super::sale::{credit, payment_by, tx, wallet};
 use super::scene::{
-    BASE, DAY, NOON, accepted, account, all_daily_totals, assert_verified, atoms, charge, create, customer, entry,
-    line, new_account, new_id, new_key, totals,
+    BASE, DAY, NOON, accepted, account, all_daily_totals, atoms, charge, create, customer, entry, line, new_account,
+    new_id, new_key, totals,
 };
 
 /// A key of the service that is imported from.
@@ -95,7 +95,6 @@ pub async fn imported_account_is_found_as_it_was(store: Arc<dyn FullStore>) {
     let days: Vec<Day> = all_daily_totals(store).await.iter().map(|total| total.day).collect();
     assert_eq!(days, new.usage.iter().map(|usage| usage.day).collect::<Vec<_>>());
     assert_eq!(store.activity(&new.id, 10).await.unwrap().len(), 2);
-    assert_verified(store).await;
 }
 
 /// A key of the other service works, and its first rotation replaces it with one of ours.
@@ -115,7 +114,6 @@ pub async fn imported_key_works_until_it_is_rotated(store: Arc<dyn FullStore>) {
     let [secret] = &store.key_secrets(&new.id).await.unwrap()[..] else { panic!("there is one secret") };
     assert_eq!((secret.hash, secret.hash_kind), (rotated, HashKind::Sha3));
     assert_eq!(accepted(store, charge(rotated, BASE), NOON).await.balance.atoms(), 2 * BASE - 1);
-    assert_verified(store).await;
 }
 
 /// Importing an account again changes nothing, also after it was used and rotated.
@@ -130,7 +128,6 @@ pub async fn repeated_import_changes_nothing(store: Arc<dyn FullStore>) {
     assert_eq!(account(store, &new.id).await, before);
     let both = store.import_accounts(vec![foreign(2), new.clone()], ImportMode::Write, NOON).await.unwrap();
     assert!(matches!(&both[..], [AccountImported::Created { .. }, AccountImported::AlreadyThere(_)]), "{both:?}");
-    assert_verified(store).await;
 }
 
 /// An account of another id with the same key hash, or of the same id with another hash, is refused.
@@ -154,7 +151,6 @@ pub async fn used_ids_and_hashes_are_refused(store: Arc<dyn FullStore>) {
     too_much.entries.push(ImportedEntry { entry: entry(LedgerKind::Adjustment, i64::MAX), created_at: NOON });
     assert_eq!(import(store, &too_much).await, AccountImported::OutOfRange);
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 2);
-    assert_verified(store).await;
 }
 
 /// Email address, wallet and transaction stay with the account that has them; the credits are imported.
@@ -179,7 +175,6 @@ pub async fn what_another_account_has_is_left_out(store: Arc<dyn FullStore>) {
     assert_eq!(account(store, &first.id).await.email, None);
     assert_eq!(store.payment(&tx(1)).await.unwrap().unwrap().account, first.id);
     assert_eq!(account(store, &owner.id).await, owner);
-    assert_verified(store).await;
 }
 
 /// A revoked account takes no email address or wallet from others, and its key does not work.
@@ -204,7 +199,6 @@ pub async fn revoked_accounts_are_imported_revoked(store: Arc<dyn FullStore>) {
     assert_eq!(import(store, &revoked).await, AccountImported::AlreadyThere(found));
     let third = ImportedAccount { email: revoked.email.clone(), payer: None, ..foreign(3) };
     assert_eq!(imported(store, &third).await.len(), 1, "the live account has the address");
-    assert_verified(store).await;
 }
 
 /// A transaction that was credited at the source is not credited again.
@@ -220,7 +214,6 @@ pub async fn imported_transactions_are_used_up(store: Arc<dyn FullStore>) {
     let again = store.credit_payment(credit(&new.id, payment_by(1, tx(1)))).await.unwrap();
     assert!(matches!(again, PaymentCredited::Repeated(..)), "{again:?}");
     assert_eq!(totals(store, &new.id).await.balance.atoms(), 4 * BASE - 1);
-    assert_verified(store).await;
 }
 
 /// Child keys of the first one keep their terms, and budgets count what was imported.
@@ -249,7 +242,6 @@ pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
     assert_eq!(keys[0].spent.map(|spent| spent.amount.atoms()), Some(6 * BASE));
     accepted(store, charge(hash, 2 * BASE), NOON).await;
     super::scene::refused(store, charge(foreign_key(3).hash(), BASE), NOON).await;
-    assert_verified(store).await;
 }
 
 /// A check writes nothing, and says what an import would do.
@@ -265,7 +257,6 @@ pub async fn checking_an_import_writes_nothing(store: Arc<dyn FullStore>) {
     assert_eq!((&account.id, &conflicts[..]), (&second.id, &[ImportConflict::PayerTaken(wallet(1))][..]));
     assert_eq!(store.account(&second.id).await.unwrap(), None);
     assert_eq!(store.live_keys(&[foreign_key(2).hash()], NOON).await.unwrap(), [false]);
-    assert_verified(store).await;
 }
 
 /// Two imports of the same accounts create each once.
@@ -295,5 +286,4 @@ pub async fn concurrent_imports_create_each_account_once(store: Arc<dyn FullStor
     let found = store.accounts(None, 100).await.unwrap().items;
     assert_eq!(found.len(), accounts.len());
     assert!(found.iter().all(|account| account.totals.balance.atoms() == 4 * BASE - 1));
-    assert_verified(store.as_ref()).await;
 }

@@ -12,8 +12,8 @@ use metering_core::usage::{ActivityKind, KeyLabel, KeyTotal};
 
 use super::key_scene::{caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status};
 use super::scene::{
-    ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, assert_verified, atoms, balance, charge, commit,
-    commit_refund, customer, new_id, new_key, refused, report,
+    ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, atoms, balance, charge, commit, commit_refund, customer,
+    new_id, new_key, refused, report,
 };
 
 /// An account begins with one key, which may do everything.
@@ -55,7 +55,6 @@ pub async fn keys_show_the_end_of_their_newest_secret(store: Arc<dyn Store>) {
     store.replace_live_key(&rotated, replaced, NOON).await.unwrap().expect("the secret works");
     store.replace_key(&customer.id, recovered, NOON).await.unwrap().expect("the account is live");
     assert_eq!(hints().await, of([recovered, replaced]));
-    assert_verified(&*store).await;
 }
 
 /// A key that was created charges its account, and is found as it was made.
@@ -85,7 +84,6 @@ pub async fn created_key_charges_its_account(store: Arc<dyn Store>) {
     let receipt = accepted(&*store, charge(secret, BASE).with_address(address), NOON).await;
     assert_eq!((receipt.account, receipt.key, receipt.balance), (owner.id.clone(), key.number, atoms(9 * BASE)));
     assert_eq!(balance(&*store, &owner.id).await, 9 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// Keys are listed in the order of creation, and revoked ones are left out. Another text than a cursor is an error.
@@ -142,7 +140,6 @@ pub async fn usage_of_a_key_is_its_own(store: Arc<dyn Store>) {
     let next_month = "2026-12-01".parse().unwrap();
     let later = store.key(&customer.id, &parent.id, next_month).await.unwrap().unwrap();
     assert_eq!(later.usage, usage([11_111, 0, 0, 0], NOON));
-    assert_verified(&*store).await;
 }
 
 /// Reports, daily totals and activity say which key the requests came with.
@@ -175,7 +172,6 @@ pub async fn usage_is_recorded_by_key(store: Arc<dyn Store>) {
     assert_eq!(sum("usage", child.number), (3, -9 * BASE));
     assert_eq!(sum("usage_refund", child.number), (1, 2 * BASE));
     assert_eq!(sum("usage", KeyNumber::FIRST), (1, -BASE));
-    assert_verified(&*store).await;
 }
 
 /// A request that the terms do not allow is refused with the reason, and changes nothing.
@@ -211,7 +207,6 @@ pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
             }
         }
     }
-    assert_verified(&*store).await;
 }
 
 /// A key that is disabled, revoked or leaked is refused like one that never existed.
@@ -239,7 +234,6 @@ pub async fn key_that_is_not_live_is_unknown(store: Arc<dyn Store>) {
     let keys = store.keys(&customer.id, None, 10, NOON.day()).await.unwrap().items;
     let disabled = keys.iter().find(|status| status.key.terms.disabled).expect("one is disabled");
     assert!(change(&*store, &customer.id, &disabled.key.id, enabled).await.is_live());
-    assert_verified(&*store).await;
 }
 
 /// Reports can name every key that an account ever had.
@@ -263,5 +257,4 @@ pub async fn labels_include_revoked_keys(store: Arc<dyn Store>) {
     expected[1].name = "renamed".parse().unwrap();
     assert_eq!(store.key_labels(&customer.id).await.unwrap(), expected);
     assert_eq!(store.key_labels(&new_id()).await.unwrap(), []);
-    assert_verified(&*store).await;
 }

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use super::hold_scene::{act, capture, open};
 use super::operations::operations;
 use super::scene::{
-    ALWAYS, BASE, Customer, DAY, NOON, accepted, account, adjustment, assert_verified, atoms, balance, charge, create,
-    customer, new_account, post, totals,
+    ALWAYS, BASE, Customer, DAY, NOON, accepted, account, adjustment, atoms, balance, charge, create, customer,
+    new_account, post, totals,
 };
 
 const TASKS: usize = 16;
@@ -97,7 +97,6 @@ pub async fn a_refill_is_a_grant_in_the_ledger(store: Arc<dyn RefillStore>) {
     assert_eq!(activity[0].amount.atoms(), 2 * BASE, "{activity:?}");
     let receipt = accepted(&*store, charge(customer.key, BASE), december()).await;
     assert_eq!(receipt.balance.atoms(), BASE);
-    assert_verified(&*store).await;
 }
 
 /// An account gets the credits of the rule, but no more than it takes to reach the cap.
@@ -115,7 +114,6 @@ pub async fn a_refill_stops_at_the_cap(store: Arc<dyn RefillStore>) {
         assert_eq!(balance(&*store, &customer.id).await, after, "{before}");
     }
     assert_eq!(balance(&*store, &debtor.id).await, 3);
-    assert_verified(&*store).await;
 }
 
 /// Credits that are held count up to the cap: they may come back.
@@ -127,7 +125,6 @@ pub async fn held_credits_count_up_to_the_cap(store: Arc<dyn RefillStore>) {
     assert_eq!(balance(&*store, &holder.id).await, 30);
     act(&*store, &holder.id, hold, capture(20), december()).await;
     assert_eq!(balance(&*store, &holder.id).await, 90, "60 of 80 come back");
-    assert_verified(&*store).await;
 }
 
 /// Each account is refilled once in each period, however often it is asked for and whatever is spent in between.
@@ -145,7 +142,6 @@ pub async fn an_account_is_refilled_once_in_a_period(store: Arc<dyn RefillStore>
         }
         store.revoke_account(&customer.id, NOON).await.unwrap();
     }
-    assert_verified(&*store).await;
 }
 
 /// Many processes that refill at once do not refill an account twice, and charges meanwhile are not lost.
@@ -172,7 +168,6 @@ pub async fn concurrent_refills_are_written_once(store: Arc<dyn RefillStore>) {
         assert_eq!(refills(&*store, &customer.id).await, [BASE]);
         assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
     }
-    assert_verified(&*store).await;
 }
 
 /// Accounts are processed oldest first, at most `limit` per call.
@@ -301,7 +296,6 @@ pub async fn refills_at_the_end_of_the_range_are_exact(store: Arc<dyn RefillStor
     assert_eq!(balance(&*store, &full.id).await, i64::MAX);
     assert_eq!(balance(&*store, &debtor.id).await, i64::MAX - 5);
     post(&*store, &debtor.id, adjustment(5), december()).await;
-    assert_verified(&*store).await;
 }
 
 /// The report about the business counts refills as granted, on their day.
