@@ -19,7 +19,7 @@ use super::authorization_scene::{
 use super::event_scene::{newest, reported};
 use super::sale::{self, Books, SOLD, buyer, open, payment_by, quote, tx, wallet};
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, totals,
+    BASE, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, racing, totals,
 };
 
 /// Credits an authorization and expects `refusal` and no changes.
@@ -161,13 +161,12 @@ pub async fn concurrent_credits_of_an_authorization_credit_once(store: Arc<dyn A
     let customer = customer(&*store, BASE).await;
     for (number, differ) in [(1, false), (2, true)] {
         let id = pending(&*store, &customer.id, number).await;
-        let mut tasks = JoinSet::new();
-        for task in 0..TASKS {
+        let outcomes = racing(&store, 0..TASKS, |store, task| {
             let executed = tx(if differ { 100 + task } else { 1 });
-            let (store, credit) = (Arc::clone(&store), credit(&customer.id, number, executed));
-            tasks.spawn(async move { store.credit_authorization(&id, credit).await.unwrap() });
-        }
-        let outcomes = tasks.join_all().await;
+            let credit = credit(&customer.id, number, executed);
+            async move { store.credit_authorization(&id, credit).await.unwrap() }
+        })
+        .await;
         let stored = record(&*store, &id).await;
         assert_eq!(stored.state, AuthorizationState::Credited);
         let others = outcomes.iter().filter(|outcome| **outcome == AuthorizationCredited::NotPending(stored.clone()));

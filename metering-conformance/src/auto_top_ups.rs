@@ -12,12 +12,11 @@ use metering_core::payments::{
 };
 use metering_core::random::SystemRandomness;
 use metering_core::store::{AutoTopUpChange, AutoTopUpSet, FullStore, PaymentStore, ReversalChange, TopUpEnd};
-use tokio::task::JoinSet;
 
 use super::event_scene::reported;
 use super::processors;
 use super::sale::after;
-use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, post};
+use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, post, racing};
 
 /// What a top-up costs, in cents.
 const PRICE: u64 = 1_000;
@@ -111,12 +110,12 @@ pub async fn accounts_with_a_low_balance_are_due(store: Arc<dyn PaymentStore>) {
 pub async fn concurrent_top_ups_charge_once(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     turn_on(&*store, &owner.id).await;
-    let mut attempts = JoinSet::new();
-    for _ in 0..8 {
-        let (store, id) = (Arc::clone(&store), owner.id.clone());
-        attempts.spawn(async move { begin(&*store, &id, NOON).await });
-    }
-    let begun: Vec<TopUpCharge> = attempts.join_all().await.into_iter().flatten().collect();
+    let results = racing(&store, 0..8, |store, _| {
+        let id = owner.id.clone();
+        async move { begin(&*store, &id, NOON).await }
+    })
+    .await;
+    let begun: Vec<TopUpCharge> = results.into_iter().flatten().collect();
     let [charge] = &begun[..] else { panic!("{begun:?}") };
     assert_eq!((charge.card.clone(), charge.amount, charge.state), (card("4242"), PRICE, TopUpChargeState::Open));
     assert_eq!(store.open_top_ups(10).await.unwrap(), begun);

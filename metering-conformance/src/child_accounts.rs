@@ -13,7 +13,9 @@ use tokio::task::JoinSet;
 use super::authorization_scene;
 use super::auto_top_ups::{begin, turn_on};
 use super::event_scene::LEASE;
-use super::scene::{ALWAYS, BASE, Customer, NOON, atoms, charge, commit, customer, entry, new_account, new_id, post};
+use super::scene::{
+    ALWAYS, BASE, Customer, NOON, atoms, charge, commit, customer, entry, new_account, new_id, post, racing,
+};
 
 const TASKS: u8 = 16;
 const MOST: u32 = 100;
@@ -70,13 +72,13 @@ pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
 pub async fn a_key_makes_one_child(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 1).await;
     let key = new_account().key;
-    let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
-        let (store, parent) = (Arc::clone(&store), parent.id.clone());
-        tasks.spawn(async move { store.create_child(&parent, NewAccount { key, ..new_account() }, 1).await.unwrap() });
-    }
+    let results = racing(&store, 0..TASKS, |store, _| {
+        let parent = parent.id.clone();
+        async move { store.create_child(&parent, NewAccount { key, ..new_account() }, 1).await.unwrap() }
+    })
+    .await;
     let (made, repeated): (Vec<_>, Vec<_>) =
-        tasks.join_all().await.into_iter().partition(|created| matches!(created, ChildCreated::Account(_)));
+        results.into_iter().partition(|created| matches!(created, ChildCreated::Account(_)));
     assert_eq!((made.len(), repeated), (1, vec![ChildCreated::KeyUsed; usize::from(TASKS) - 1]));
     let ChildCreated::Account(made) = &made[0] else { unreachable!("it was counted as one") };
     assert_eq!(store.account_by_key(&key).await.unwrap().as_ref(), Some(made));
@@ -109,16 +111,16 @@ pub async fn credits_move_exactly_and_once(store: Arc<dyn FullStore>) {
 pub async fn concurrent_moves_add_up(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let own = child(&*store, &parent).await;
-    let mut tasks = JoinSet::new();
-    for number in 0..TASKS {
-        let (store, same) = (Arc::clone(&store), wanted(&parent, &own, 100, 2));
+    let results = racing(&store, 0..TASKS, |store, number| {
+        let same = wanted(&parent, &own, 100, 2);
         let another = wanted(&parent, &own, number, 1);
-        tasks.spawn(async move {
+        async move {
             store.move_credits(same).await.unwrap();
             store.move_credits(another).await.unwrap()
-        });
-    }
-    let moved = tasks.join_all().await.iter().filter(|moved| balances(moved).is_some()).count();
+        }
+    })
+    .await;
+    let moved = results.iter().filter(|moved| balances(moved).is_some()).count();
     assert_eq!(moved, 8);
     assert_eq!([balance(&*store, &parent.id).await, balance(&*store, &own.id).await], [0, 10]);
 }

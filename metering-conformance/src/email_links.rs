@@ -9,9 +9,8 @@ use metering_core::money::Credits;
 use metering_core::random::SystemRandomness;
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, LinkToken};
 use metering_core::store::{Created, EmailVerified, NewAccount, SignupStore};
-use tokio::task::JoinSet;
 
-use super::scene::{BASE, NOON, account, adjustment, atoms, create, new_account, new_id, new_key};
+use super::scene::{BASE, NOON, account, adjustment, atoms, create, new_account, new_id, new_key, racing};
 
 const ADDRESS: &str = "Jörg@Example.com";
 const FREE: Credits = Credits::from_atoms(5 * BASE);
@@ -223,12 +222,7 @@ pub async fn of_accounts_with_one_address_one_gets_it(store: Arc<dyn SignupStore
 
 /// Follows links at once. How many verified, were not live, and came too late for their address.
 async fn clicks(store: &Arc<dyn SignupStore>, tokens: Vec<LinkHash>) -> (usize, usize, usize) {
-    let mut tasks = JoinSet::new();
-    for token in tokens {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { verify(&*store, &token).await });
-    }
-    let outcomes = tasks.join_all().await;
+    let outcomes = racing(store, tokens, |store, token| async move { verify(&*store, &token).await }).await;
     let count = |wanted: fn(&EmailVerified) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
     (
         count(|outcome| matches!(outcome, EmailVerified::Account { .. })),
@@ -242,12 +236,10 @@ pub async fn concurrent_recoveries_give_one_key(store: Arc<dyn SignupStore>) {
     let id = verified(&*store).await.id;
     let token = open(&*store, &id, LinkPurpose::RecoverKey).await;
     let keys: Vec<_> = (0..TASKS).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.recover_key(&token, key, NOON).await.unwrap() });
-    }
-    let recovered = tasks.join_all().await.into_iter().flatten().count();
+    let results =
+        racing(&store, keys.clone(), |store, key| async move { store.recover_key(&token, key, NOON).await.unwrap() })
+            .await;
+    let recovered = results.into_iter().flatten().count();
     let live = store.live_keys(&keys, NOON).await.unwrap().into_iter().filter(|live| *live).count();
     assert_eq!((recovered, live), (1, 1));
 }

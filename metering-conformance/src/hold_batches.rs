@@ -13,7 +13,7 @@ use super::hold_scene::{
     update, update_at_once, updated,
 };
 use super::races::{accepted_count, all_at_once};
-use super::scene::{NOON, accepted, all_daily_totals, atoms, charge, commit, customer, decide};
+use super::scene::{NOON, accepted, all_daily_totals, atoms, charge, commit, customer, decide, racing};
 
 const TASKS: usize = 32;
 
@@ -193,10 +193,9 @@ pub async fn the_last_credits_are_held_once(store: Arc<dyn Store>) {
 /// Tasks that each hold and capture, among charges of others: nothing is lost, and nothing stays held.
 pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000_000).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    let results = racing(&store, 0..TASKS, |store, task| {
+        let customer = customer.clone();
+        async move {
             let mut used = 0;
             for number in 0..6_i64 {
                 let id = open(&*store, customer.key, 1_000).await;
@@ -208,9 +207,10 @@ pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
                 used += cost + number;
             }
             used
-        });
-    }
-    let used: i64 = tasks.join_all().await.into_iter().sum();
+        }
+    })
+    .await;
+    let used: i64 = results.into_iter().sum();
     assert_eq!(amounts(&*store, &customer.id).await, (1_000_000 - used, 0, used));
     let rows = all_daily_totals(&*store).await;
     assert_eq!(rows.iter().map(|row| row.calls).sum::<u64>(), 12 * u64::try_from(TASKS).unwrap());

@@ -12,12 +12,11 @@ use metering_core::imports::{
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{PaymentSettlement, PaymentUse};
 use metering_core::store::{FullStore, KeyChange, KeyChanged, PaymentCredited};
-use tokio::task::JoinSet;
 
 use super::sale::{credit, payment_by, tx, wallet};
 use super::scene::{
     BASE, DAY, NOON, accepted, account, all_daily_totals, atoms, charge, create, customer, entry, line, new_account,
-    new_id, new_key, totals,
+    new_id, new_key, racing, totals,
 };
 
 /// A key of the service that is imported from.
@@ -262,11 +261,10 @@ pub async fn checking_an_import_writes_nothing(store: Arc<dyn FullStore>) {
 /// Two imports of the same accounts create each once.
 pub async fn concurrent_imports_create_each_account_once(store: Arc<dyn FullStore>) {
     let accounts: Vec<_> = (1..=6).map(foreign).collect();
-    let mut tasks = JoinSet::new();
-    for turn in 0..4 {
-        let (store, mut accounts) = (Arc::clone(&store), accounts.clone());
+    let results = racing(&store, 0..4, |store, turn| {
+        let mut accounts = accounts.clone();
         accounts.rotate_left(turn);
-        tasks.spawn(async move {
+        async move {
             let mut created = 0;
             for pair in accounts.chunks(2) {
                 let outcomes = store.import_accounts(pair.to_vec(), ImportMode::Write, NOON).await.unwrap();
@@ -279,9 +277,10 @@ pub async fn concurrent_imports_create_each_account_once(store: Arc<dyn FullStor
                 }
             }
             created
-        });
-    }
-    let created: usize = tasks.join_all().await.into_iter().sum();
+        }
+    })
+    .await;
+    let created: usize = results.into_iter().sum();
     assert_eq!(created, accounts.len());
     let found = store.accounts(None, 100).await.unwrap().items;
     assert_eq!(found.len(), accounts.len());

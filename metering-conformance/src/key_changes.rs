@@ -9,7 +9,9 @@ use metering_core::store::{KeyChange, KeyChanged, KeyCreated, NewKey, Store, Ter
 use super::key_scene::{
     Issued, budget, caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status, try_change,
 };
-use super::scene::{BASE, Customer, DAY, MINUTE, NOON, accepted, atoms, charge, customer, new_id, new_key, refused};
+use super::scene::{
+    BASE, Customer, DAY, MINUTE, NOON, accepted, atoms, charge, customer, new_id, new_key, racing, refused,
+};
 
 const NO_CHANGE: fn() -> TermsChange = TermsChange::default;
 
@@ -167,12 +169,11 @@ pub async fn change_completes_only_what_it_sets(store: Arc<dyn Store>) {
 /// 16 callers create keys where five have room: five are created.
 pub async fn racing_creations_stay_below_the_limit(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
-    let mut tasks = tokio::task::JoinSet::new();
-    for _ in 0..16 {
-        let (store, new) = (Arc::clone(&store), new_key_of(&customer.id, None, caller()));
-        tasks.spawn(async move { store.create_key(NewKey { max_keys: 6, ..new }).await.unwrap() });
-    }
-    let outcomes = tasks.join_all().await;
+    let outcomes = racing(&store, 0..16, |store, _| {
+        let new = new_key_of(&customer.id, None, caller());
+        async move { store.create_key(NewKey { max_keys: 6, ..new }).await.unwrap() }
+    })
+    .await;
     let mut numbers: Vec<_> = outcomes
         .iter()
         .filter_map(|outcome| match outcome {

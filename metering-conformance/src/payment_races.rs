@@ -6,13 +6,12 @@ use metering_core::payments::{Challenge, NonceHash, Quote, QuoteState};
 use metering_core::store::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
 };
-use tokio::task::JoinSet;
 
 use super::sale::{
     BONUS, Books, SOLD, buyer, challenge, claim, claimed, credit, credited, late_claim, open, payment_by, payment_of,
     quote, state_of, tx, wallet,
 };
-use super::scene::{BASE, NOON, accepted, atoms, balance, charge, customer, new_key, totals};
+use super::scene::{BASE, NOON, accepted, atoms, balance, charge, customer, new_key, racing, totals};
 
 const TASKS: usize = 50;
 /// How often to repeat a race of only two or three tasks.
@@ -36,12 +35,7 @@ async fn claim_at_once(store: &Arc<dyn PaymentStore>, claims: Vec<Claim>) -> Vec
 
 /// Makes all credits at once, each in its own task. The results are in no particular order.
 async fn credit_at_once(store: &Arc<dyn PaymentStore>, credits: Vec<PaymentCredit>) -> Vec<PaymentCredited> {
-    let mut tasks = JoinSet::new();
-    for credit in credits {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { store.credit_payment(credit).await.unwrap() });
-    }
-    tasks.join_all().await
+    racing(store, credits, |store, credit| async move { store.credit_payment(credit).await.unwrap() }).await
 }
 
 /// How many results are an account, and how many are `expected`.
@@ -217,19 +211,18 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn PaymentSto
 /// Payments and charges of one account race: the totals are exact.
 pub async fn payments_and_charges_add_up(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, 1_000 * BASE).await;
-    let mut tasks = JoinSet::new();
-    for number in 0..u8::try_from(TASKS).unwrap() {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    racing(&store, 0..u8::try_from(TASKS).unwrap(), |store, number| {
+        let customer = customer.clone();
+        async move {
             if number % 2 == 0 {
                 let credit = credit(&customer.id, payment_by(number, tx(number)));
                 credited(&*store, credit).await;
             } else {
                 accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
             }
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     let totals = totals(&*store, &customer.id).await;
     assert_eq!((totals.purchased, totals.used), (atoms(25 * SOLD), atoms(25 * 3 * BASE)));
     assert_eq!(Books::read(&*store).await.payments.len(), 25);
@@ -240,12 +233,13 @@ pub async fn a_challenge_rotates_once(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await;
     store.open_challenge(challenge(&owner.id, wallet(1), "asked")).await.unwrap();
     let keys: Vec<_> = (0..20).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { (key, store.rotate_key("asked", key, NOON).await.unwrap()) });
-    }
-    let results = tasks.join_all().await;
+    let results =
+        racing(
+            &store,
+            keys.clone(),
+            |store, key| async move { (key, store.rotate_key("asked", key, NOON).await.unwrap()) },
+        )
+        .await;
     let winners: Vec<_> = results.iter().filter(|(_, result)| result.is_some()).map(|(key, _)| *key).collect();
     assert_eq!(winners.len(), 1);
     let live = store.live_keys(&keys, NOON).await.unwrap();
@@ -258,12 +252,7 @@ pub async fn every_failure_is_counted(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await;
     for (nonce, wrong) in [("four", Challenge::MAX_FAILURES - 1), ("five", Challenge::MAX_FAILURES), ("many", 50)] {
         store.open_challenge(challenge(&owner.id, wallet(1), nonce)).await.unwrap();
-        let mut tasks = JoinSet::new();
-        for _ in 0..wrong {
-            let store = Arc::clone(&store);
-            tasks.spawn(async move { store.fail_challenge(nonce).await.unwrap() });
-        }
-        tasks.join_all().await;
+        racing(&store, 0..wrong, |store, _| async move { store.fail_challenge(nonce).await.unwrap() }).await;
         let left = store.challenge(nonce).await.unwrap().map(|challenge| challenge.failures);
         assert_eq!(left, (wrong < Challenge::MAX_FAILURES).then_some(wrong), "{nonce}");
     }
@@ -272,12 +261,11 @@ pub async fn every_failure_is_counted(store: Arc<dyn PaymentStore>) {
 /// A wallet opens 50 quotes of one amount at once: one of them succeeds.
 pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn PaymentStore>) {
     let amount = quote(1).amount;
-    let mut tasks = JoinSet::new();
-    for number in 1..=u8::try_from(TASKS).unwrap() {
-        let (store, quote) = (Arc::clone(&store), Quote { amount, payer: quote(1).payer, ..quote(number) });
-        tasks.spawn(async move { (quote.nonce, store.open_quote(quote).await.unwrap()) });
-    }
-    let results = tasks.join_all().await;
+    let results = racing(&store, 1..=u8::try_from(TASKS).unwrap(), |store, number| {
+        let quote = Quote { amount, payer: quote(1).payer, ..quote(number) };
+        async move { (quote.nonce, store.open_quote(quote).await.unwrap()) }
+    })
+    .await;
     let with = |wanted| results.iter().filter(move |(_, result)| *result == wanted).map(|(nonce, _)| *nonce);
     let opened: Vec<NonceHash> = with(QuoteOpened::Opened).collect();
     assert_eq!((opened.len(), with(QuoteOpened::AmountTaken).count()), (1, TASKS - 1));
@@ -288,11 +276,9 @@ pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn PaymentStore>) {
 
 /// Scans are recorded in any order: the mark is the furthest of them.
 pub async fn highest_scanned_block_is_the_mark(store: Arc<dyn PaymentStore>) {
-    let mut tasks = JoinSet::new();
-    for block in 1..=u64::try_from(TASKS).unwrap() {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.set_scan_mark(8453, block * 7 % 51).await.unwrap() });
-    }
-    tasks.join_all().await;
+    racing(&store, 1..=u64::try_from(TASKS).unwrap(), |store, block| async move {
+        store.set_scan_mark(8453, block * 7 % 51).await.unwrap()
+    })
+    .await;
     assert_eq!(store.scan_mark(8453).await.unwrap(), Some(50));
 }

@@ -16,11 +16,10 @@ use metering_core::store::{
     ReversalChange,
 };
 use metering_core::usage::DayRange;
-use tokio::task::JoinSet;
 
 use super::event_scene::reported;
 use super::sale::{Books, SOLD, after, credit, payment_by};
-use super::scene::{BASE, MINUTE, NOON, accepted, account, assert_verified, balance, charge, customer};
+use super::scene::{BASE, MINUTE, NOON, accepted, account, assert_verified, balance, charge, customer, racing};
 
 /// What was paid, in cents.
 const PAID: u128 = 1_000;
@@ -92,12 +91,11 @@ pub async fn processor_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
 /// Of many concurrent reports of a payment, one credits it, even if they name different accounts.
 pub async fn concurrent_processor_payments_credit_once(store: Arc<dyn PaymentStore>) {
     let customers = [customer(&*store, BASE).await, customer(&*store, BASE).await];
-    let mut reports = JoinSet::new();
-    for number in 0..8 {
-        let (store, id) = (Arc::clone(&store), customers[number % 2].id.clone());
-        reports.spawn(async move { credited(&*store, &id, "pi_1").await });
-    }
-    let outcomes = reports.join_all().await;
+    let outcomes = racing(&store, 0..8, |store, number| {
+        let id = customers[number % 2].id.clone();
+        async move { credited(&*store, &id, "pi_1").await }
+    })
+    .await;
     let first = outcomes.iter().filter(|outcome| matches!(outcome, Credited::Account(_))).count();
     let repeated = outcomes.iter().filter(|outcome| matches!(outcome, Credited::Repeated(..))).count();
     let used = outcomes.iter().filter(|outcome| matches!(outcome, Credited::TxUsed)).count();
@@ -164,13 +162,11 @@ pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
 pub async fn concurrent_reversals_count_once(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;
-    let mut reports = JoinSet::new();
-    for number in 0..8 {
-        let store = Arc::clone(&store);
+    let outcomes = racing(&store, 0..8, |store, number| {
         let change = reversal(if number % 2 == 0 { "re_1" } else { "re_2" }, PAID / 4);
-        reports.spawn(async move { store.reverse_processor_payment(change).await.unwrap() });
-    }
-    let outcomes = reports.join_all().await;
+        async move { store.reverse_processor_payment(change).await.unwrap() }
+    })
+    .await;
     let first = outcomes.iter().filter(|outcome| matches!(outcome, ProcessorReversed::Recorded(_))).count();
     assert_eq!((first, outcomes.len()), (2, 8), "{outcomes:?}");
     assert_eq!(balance(&*store, &customer.id).await, BASE + SOLD / 2);

@@ -11,20 +11,15 @@ use tokio::task::JoinSet;
 
 use super::scene::{
     ALWAYS, BASE, NOON, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge, charge_named,
-    charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key, report,
-    totals,
+    charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key, racing,
+    report, totals,
 };
 
 const TASKS: usize = 64;
 
 /// Commits all `charges` at once, each in its own task.
 pub(super) async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decision> {
-    let mut tasks = JoinSet::new();
-    for charge in charges {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { decide(&*store, charge, NOON).await });
-    }
-    tasks.join_all().await
+    racing(store, charges, |store, charge| async move { decide(&*store, charge, NOON).await }).await
 }
 
 pub(super) fn accepted_count(decisions: &[Decision]) -> usize {
@@ -77,21 +72,19 @@ pub async fn overlapping_batches_lose_nothing(store: Arc<dyn Store>) {
     for _ in 0..6 {
         customers.push(customer(&*store, 10_000 * BASE).await);
     }
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
+    racing(&store, 0..TASKS, |store, task| {
         let mut keys: Vec<_> = customers.iter().map(|customer| customer.key).collect();
         keys.rotate_left(task % 6);
         if task % 2 == 0 {
             keys.reverse();
         }
-        let store = Arc::clone(&store);
         let template = format!("/{}", task % 3);
-        tasks.spawn(async move {
+        async move {
             let charges = keys.into_iter().map(|key| charge_on(key, BASE, line(&template))).collect();
             assert_eq!(accepted_count(&commit(&*store, charges, NOON).await), 6);
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     for customer in &customers {
         assert_eq!(totals(&*store, &customer.id).await.used, atoms(64 * BASE));
         let report = report(&*store, &customer.id, ALWAYS).await;
@@ -102,14 +95,12 @@ pub async fn overlapping_batches_lose_nothing(store: Arc<dyn Store>) {
 
 /// Many signups race for one email: exactly one gets it.
 pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
+    let results = racing(&store, 0..TASKS, |store, task| {
         let email = if task % 2 == 0 { "name@example.com" } else { "NAME@Example.com" };
         let new = NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..new_account() };
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.create_account(new).await.unwrap() });
-    }
-    let results = tasks.join_all().await;
+        async move { store.create_account(new).await.unwrap() }
+    })
+    .await;
     let made = results.iter().filter(|result| matches!(result, Created::Account(_))).count();
     let taken = results.iter().filter(|result| **result == Created::EmailTaken).count();
     assert_eq!((made, taken), (1, TASKS - 1));
@@ -120,10 +111,9 @@ pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
 /// Top-ups race with charges and refunds: the totals are exact.
 pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
     let customer = customer(&*store, 1_000 * BASE).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    racing(&store, 0..TASKS, |store, task| {
+        let customer = customer.clone();
+        async move {
             match task % 3 {
                 0 => {
                     let topup = entry(LedgerKind::PurchaseTopup, 5 * BASE);
@@ -138,9 +128,9 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
                         .expect("the amount is in range");
                 }
             }
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     // Of 64 tasks, 22 top up, 21 charge, and 21 charge and refund.
     let totals = totals(&*store, &customer.id).await;
     assert_eq!((totals.purchased, totals.used), (atoms(110 * BASE), atoms(42 * BASE)));
@@ -177,12 +167,11 @@ pub async fn no_charge_is_accepted_after_revocation_returned(store: Arc<dyn Stor
 pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let keys: Vec<_> = (0..16).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let (store, id) = (Arc::clone(&store), customer.id.clone());
-        tasks.spawn(async move { store.replace_key(&id, key, NOON).await.unwrap().expect("the account is live") });
-    }
-    tasks.join_all().await;
+    racing(&store, keys.clone(), |store, key| {
+        let id = customer.id.clone();
+        async move { store.replace_key(&id, key, NOON).await.unwrap().expect("the account is live") }
+    })
+    .await;
     let live = store.live_keys(&keys, NOON).await.unwrap();
     assert_eq!(live.iter().filter(|live| **live).count(), 1);
     assert_eq!(store.live_keys(&[customer.key], NOON).await.unwrap(), [false]);
@@ -192,12 +181,12 @@ pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
 pub async fn a_live_key_is_replaced_by_one_caller(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let keys: Vec<_> = (0..16).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let (store, old) = (Arc::clone(&store), customer.key);
-        tasks.spawn(async move { (key, store.replace_live_key(&old, key, NOON).await.unwrap().is_some()) });
-    }
-    let replaced: Vec<_> = tasks.join_all().await.into_iter().filter(|(_, replaced)| *replaced).collect();
+    let results = racing(&store, keys.clone(), |store, key| {
+        let old = customer.key;
+        async move { (key, store.replace_live_key(&old, key, NOON).await.unwrap().is_some()) }
+    })
+    .await;
+    let replaced: Vec<_> = results.into_iter().filter(|(_, replaced)| *replaced).collect();
     assert_eq!(replaced.len(), 1);
     let live: Vec<_> = keys.iter().map(|key| *key == replaced[0].0).collect();
     assert_eq!(store.live_keys(&keys, NOON).await.unwrap(), live);
@@ -225,10 +214,9 @@ pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
             }
         });
     }
-    let mut writers = JoinSet::new();
-    for task in 0..4 {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        writers.spawn(async move {
+    racing(&store, 0..4, |store, task| {
+        let customer = customer.clone();
+        async move {
             for n in 0..25 {
                 let template = format!("/{}", (task + n) % 4);
                 let receipt = accepted(&*store, charge_on(customer.key, BASE + n, line(&template)), NOON).await;
@@ -241,9 +229,9 @@ pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
                     store.post_entry(&customer.id, adjustment(n), NOON).await.unwrap();
                 }
             }
-        });
-    }
-    writers.join_all().await;
+        }
+    })
+    .await;
     done.store(true, Ordering::SeqCst);
     readers.join_all().await;
 }
@@ -251,13 +239,11 @@ pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
 /// Ledger numbers are unique and in the order of writing, with any number of writers.
 pub async fn concurrent_ledger_entries_have_ascending_numbers(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
+    racing(&store, 0..TASKS, |store, task| {
         let id = if task % 2 == 0 { first.id.clone() } else { second.id.clone() };
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.post_entry(&id, adjustment(1), NOON).await.unwrap() });
-    }
-    tasks.join_all().await;
+        async move { store.post_entry(&id, adjustment(1), NOON).await.unwrap() }
+    })
+    .await;
     let entries = store.ledger(None, 1_000).await.unwrap().items;
     assert_eq!(entries.len(), TASKS);
     assert!(entries.windows(2).all(|pair| pair[0].id < pair[1].id));

@@ -12,7 +12,7 @@ use super::hold_scene::{act, capture, open};
 use super::operations::operations;
 use super::scene::{
     ALWAYS, BASE, Customer, DAY, NOON, accepted, account, adjustment, atoms, balance, charge, create, customer,
-    new_account, post, totals,
+    new_account, post, racing, totals,
 };
 
 const TASKS: usize = 16;
@@ -156,12 +156,10 @@ pub async fn concurrent_refills_are_written_once(store: Arc<dyn RefillStore>) {
         let store = Arc::clone(&store);
         tasks.spawn(async move { refill_all(&*store, december(), 3).await });
     }
-    let mut charges = JoinSet::new();
-    for Customer { key, .. } in customers.clone() {
-        let store = Arc::clone(&store);
-        charges.spawn(async move { accepted(&*store, charge(key, BASE), december()).await });
-    }
-    charges.join_all().await;
+    racing(&store, customers.clone(), |store, Customer { key, .. }| async move {
+        accepted(&*store, charge(key, BASE), december()).await
+    })
+    .await;
     let sums = tasks.join_all().await.into_iter();
     assert_eq!(sums.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1)), (20, 20 * BASE));
     for customer in customers {

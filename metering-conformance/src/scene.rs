@@ -1,5 +1,6 @@
 //! Fixtures for the contracts: accounts with credits, charges with their keys, and a fixed time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{Account, AccountId, ApiKey, EmailStatus, KeyHash, RateLimits, Totals};
@@ -10,6 +11,7 @@ use metering_core::random::SystemRandomness;
 use metering_core::store::{Created, NewAccount, Page, Posted, Store, Verification};
 use metering_core::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};
 use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
+use tokio::task::JoinSet;
 
 /// 2026-11-21T12:00:00Z, the beginning of a minute.
 pub(super) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
@@ -154,6 +156,20 @@ pub(super) async fn commit_refund(store: &dyn Store, refund: Refund, now: Timest
         (Some(Outcome::Refunded(balance)), 0) => balance,
         other => panic!("expected one outcome of one refund: {other:?}"),
     }
+}
+
+/// Runs a task for each item, all at once and each with the store, and returns their results in any order.
+pub(super) async fn racing<S, I, F>(
+    store: &Arc<S>,
+    items: impl IntoIterator<Item = I>,
+    task: impl Fn(Arc<S>, I) -> F,
+) -> Vec<F::Output>
+where
+    S: ?Sized,
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let tasks: JoinSet<_> = items.into_iter().map(|item| task(Arc::clone(store), item)).collect();
+    tasks.join_all().await
 }
 
 /// Reads an account that must exist.

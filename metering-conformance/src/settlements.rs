@@ -15,8 +15,8 @@ use super::sale::{
     BONUS, Books, PLAN, SOLD, TARGET, buyer, claim, credit, credited, open, payment_by, purchase, quote, tx, tx_on,
 };
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer, post, refused,
-    totals,
+    BASE, MINUTE, NOON, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer, post, racing,
+    refused, totals,
 };
 
 const CHAIN: u64 = TARGET.chain_id;
@@ -221,12 +221,11 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>)
 
 /// Takes the same step many times at once and returns how often it succeeded.
 async fn at_once(store: &Arc<dyn PaymentStore>, change: &SettlementChange) -> usize {
-    let mut tasks = JoinSet::new();
-    for _ in 0..20 {
-        let (store, change) = (Arc::clone(store), change.clone());
-        tasks.spawn(async move { store.settle_payment(change).await.unwrap() });
-    }
-    let responses = tasks.join_all().await;
+    let responses = racing(store, 0..20, |store, _| {
+        let change = change.clone();
+        async move { store.settle_payment(change).await.unwrap() }
+    })
+    .await;
     responses.iter().filter(|response| matches!(response, PaymentSettled::Changed(_))).count()
 }
 

@@ -8,9 +8,8 @@ use metering_core::clock::Timestamp;
 use metering_core::money::NewLedgerEntry;
 use metering_core::operators::{Actor, AuditEntry, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
 use metering_core::store::{Created, FullStore, KeyChange, KeyChanged, NewAccount, Posted, StoreError, in_transaction};
-use tokio::task::JoinSet;
 
-use super::scene::{NOON, accepted, account, adjustment, balance, charge, customer, new_account, new_key};
+use super::scene::{NOON, accepted, account, adjustment, balance, charge, customer, new_account, new_key, racing};
 
 const TASKS: usize = 16;
 
@@ -125,19 +124,18 @@ pub async fn a_transaction_changes_accounts_for_the_next_charge(store: Arc<dyn F
 /// Concurrent transactions on one account each name the exact balance before and after, whatever charges come between.
 pub async fn concurrent_transactions_name_exact_balances(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, 1_000).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    racing(&store, 0..TASKS, |store, task| {
+        let customer = customer.clone();
+        async move {
             let args = (customer.id, adjustment(1_000), NOON);
             if task % 2 == 0 {
                 in_transaction(&*store, args, |store, args| Box::pin(granted(store, args))).await.unwrap();
             } else {
                 accepted(&*store, charge(customer.key, 1), NOON).await;
             }
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     let log = store.audit_log(&AuditQuery::default(), u32::MAX).await.unwrap();
     assert_eq!(log.len(), TASKS / 2);
     let mut last = 1_000;
