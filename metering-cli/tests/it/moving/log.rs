@@ -8,9 +8,7 @@ use crate::store::block_on;
 
 #[test]
 fn a_move_names_the_last_epoch_and_the_next_one_begins_in_the_database() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     moving.program.run("log init log.pem --public-url https://example.com --database $from").success();
     let moved = moving.migrate();

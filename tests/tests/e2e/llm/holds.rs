@@ -33,9 +33,7 @@ fn settled(client: &Client) -> String {
 
 #[test]
 fn clients_pay_for_the_tokens_that_they_used() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     let site = Site::new();
     let server = setup(&site, &price("hold")).start();
     for language in LANGUAGES {
@@ -55,9 +53,7 @@ fn clients_pay_for_the_tokens_that_they_used() {
 /// The shipped catalogue as it is, in front of LiteLLM: prompts have one token for each word.
 #[test]
 fn shipped_catalogue_sells_models_of_litellm() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     let site = Site::new();
     let catalogue = shipped().join("routes.json").display().to_string();
     let server = in_front_of_litellm(&site).args(["--catalogue", &catalogue]).start();
@@ -83,9 +79,7 @@ fn shipped_catalogue_sells_models_of_litellm() {
 
 #[test]
 fn client_that_leaves_a_stream_pays_for_all_its_tokens() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     let site = Site::new();
     let server = setup(&site, &price("hold")).start();
     for language in LANGUAGES {
@@ -100,9 +94,7 @@ fn client_that_leaves_a_stream_pays_for_all_its_tokens() {
 /// `missing` punishes clients, and this is the model's failure: the nine bytes of five words are at most nine tokens.
 #[test]
 fn stream_that_breaks_in_the_model_costs_what_was_delivered() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     for missing in ["hold", "minimum", "release"] {
         let site = Site::new();
         let mut price = price(missing);
@@ -120,9 +112,7 @@ fn stream_that_breaks_in_the_model_costs_what_was_delivered() {
 
 #[test]
 fn cost_above_the_hold_is_capped_or_charged_in_full() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     for (over, left) in [("cap", "0.5"), ("debt", "-19.004")] {
         let site = Site::new();
         let mut price = price("hold");
@@ -138,9 +128,7 @@ fn cost_above_the_hold_is_capped_or_charged_in_full() {
 
 #[test]
 fn concurrent_calls_never_use_more_than_the_balance() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     let site = Site::new();
     let server = setup(&site, &price("hold")).set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "100").start();
     for language in LANGUAGES {

@@ -100,9 +100,7 @@ fn a_catalogue_with_prices_by_usage_needs_it() {
 
 #[test]
 fn nginx_settles_after_each_response() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
     let server = server(&site, "5m");

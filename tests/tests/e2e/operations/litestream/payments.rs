@@ -10,9 +10,7 @@ use crate::support::wait::until;
 
 #[test]
 fn payments_after_the_restored_moment_are_credited_again_once() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let Some(mut shop) = Shop::with(Chain::setup(), "1", "watch = true\nwatch_from_block = 0") else { return };
     let litestream = Litestream::of(&shop.site, &[]);
     let replication = litestream.start();

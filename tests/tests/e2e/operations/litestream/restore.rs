@@ -24,9 +24,7 @@ fn noted(site: &Site, note: &str) -> usize {
 
 #[test]
 fn lost_disk_costs_no_charge_that_was_copied() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let [account, watched] = [(); 2].map(|()| site.account(&CREDITS.to_string()));
     let litestream = Litestream::of(&site, &[]);
@@ -76,9 +74,7 @@ fn lost_disk_costs_no_charge_that_was_copied() {
 
 #[test]
 fn moment_before_a_wrong_grant_is_restored() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let account = site.account(&CREDITS.to_string());
     let litestream = Litestream::of(&site, &[]);
@@ -130,9 +126,7 @@ fn moment_before_a_wrong_grant_is_restored() {
 /// What `deploy/litestream/existing-database.conf` prevents.
 #[test]
 fn empty_database_on_a_lost_disk_hides_no_earlier_state() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let account = site.account(&CREDITS.to_string());
     let litestream = Litestream::of(&site, &[]);
