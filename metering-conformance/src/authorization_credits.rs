@@ -19,7 +19,8 @@ use super::authorization_scene::{
 use super::event_scene::{newest, reported};
 use super::sale::{self, Books, SOLD, buyer, open, payment_by, quote, tx, wallet};
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, racing, totals,
+    BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, racing,
+    totals,
 };
 
 /// Credits an authorization and expects `refusal` and no changes.
@@ -39,7 +40,7 @@ async fn state(store: &dyn AuthorizationStore, id: &AuthorizationId) -> Authoriz
 }
 
 /// An authorization is credited atomically: the balance, the ledger entry, the payment's record, and its own state.
-pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
+pub async fn an_authorization_is_credited(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, BASE).await;
     let id = pending(&*store, &customer.id, 1).await;
     place(&*store, &id, 4).await;
@@ -87,7 +88,7 @@ pub async fn credited_authorizations_are_told(store: Arc<dyn FullStore>) {
 }
 
 /// An authorization that was credited or has failed is not credited.
-pub async fn only_pending_authorizations_are_credited(store: Arc<dyn AuthorizationStore>) {
+pub async fn only_pending_authorizations_are_credited(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, BASE).await;
     let (paid, failed) = (pending(&*store, &customer.id, 1).await, pending(&*store, &customer.id, 2).await);
     credited(&*store, &paid, credit(&customer.id, 1, tx(1))).await;
@@ -119,7 +120,7 @@ pub async fn an_authorization_credits_its_own_live_account(store: Arc<dyn Author
 }
 
 /// A transaction that was used for anything else credits no authorization.
-pub async fn a_used_transaction_credits_no_authorization(store: Arc<dyn AuthorizationStore>) {
+pub async fn a_used_transaction_credits_no_authorization(store: Verified<dyn AuthorizationStore>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let id = pending(&*store, &owner.id, 1).await;
     for (account, number) in [(&owner.id, 2), (&other.id, 3)] {
@@ -157,7 +158,7 @@ pub async fn an_authorization_beyond_range_changes_nothing(store: Arc<dyn Author
 }
 
 /// 50 credits of one authorization, by the same or by different transactions: one is written.
-pub async fn concurrent_credits_of_an_authorization_credit_once(store: Arc<dyn AuthorizationStore>) {
+pub async fn concurrent_credits_of_an_authorization_credit_once(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, BASE).await;
     for (number, differ) in [(1, false), (2, true)] {
         let id = pending(&*store, &customer.id, number).await;
@@ -179,7 +180,7 @@ pub async fn concurrent_credits_of_an_authorization_credit_once(store: Arc<dyn A
 }
 
 /// Of several authorizations that name the same transaction, one is credited.
-pub async fn concurrent_authorizations_share_no_transaction(store: Arc<dyn AuthorizationStore>) {
+pub async fn concurrent_authorizations_share_no_transaction(store: Verified<dyn AuthorizationStore>) {
     let mut tasks = JoinSet::new();
     for number in 0..TASKS {
         let customer = customer(&*store, 0).await;
@@ -204,7 +205,7 @@ pub async fn concurrent_authorizations_share_no_transaction(store: Arc<dyn Autho
 }
 
 /// An authorization that is credited and fails at once does one of the two.
-pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Arc<dyn AuthorizationStore>) {
+pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let mut sold = 0;
     for number in 1..=20 {
@@ -276,7 +277,7 @@ pub async fn a_refused_settlement_leaves_the_authorization(store: Arc<dyn Author
 }
 
 /// After a reversal, another transaction may execute the authorization. The first one then changes nothing more.
-pub async fn a_reversed_authorization_is_credited_by_another_transaction(store: Arc<dyn AuthorizationStore>) {
+pub async fn a_reversed_authorization_is_credited_by_another_transaction(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let id = pending(&*store, &customer.id, 1).await;
     credited(&*store, &id, credit(&customer.id, 1, tx(1))).await;

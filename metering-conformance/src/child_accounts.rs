@@ -14,7 +14,7 @@ use super::authorization_scene;
 use super::auto_top_ups::{begin, turn_on};
 use super::event_scene::LEASE;
 use super::scene::{
-    ALWAYS, BASE, Customer, NOON, atoms, charge, commit, customer, entry, new_account, new_id, post, racing,
+    ALWAYS, BASE, Customer, NOON, Verified, atoms, charge, commit, customer, entry, new_account, new_id, post, racing,
 };
 
 const TASKS: u8 = 16;
@@ -88,7 +88,7 @@ pub async fn a_key_makes_one_child(store: Arc<dyn FullStore>) {
 }
 
 /// To the child and back, never below zero, and once for each request.
-pub async fn credits_move_exactly_and_once(store: Arc<dyn FullStore>) {
+pub async fn credits_move_exactly_and_once(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let (first, second) = (child(&*store, &parent).await, child(&*store, &parent).await);
     let moved =
@@ -108,7 +108,7 @@ pub async fn credits_move_exactly_and_once(store: Arc<dyn FullStore>) {
 }
 
 /// The same request from many tasks at once, and several requests for what only some of them can have.
-pub async fn concurrent_moves_add_up(store: Arc<dyn FullStore>) {
+pub async fn concurrent_moves_add_up(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let own = child(&*store, &parent).await;
     let results = racing(&store, 0..TASKS, |store, number| {
@@ -126,7 +126,7 @@ pub async fn concurrent_moves_add_up(store: Arc<dyn FullStore>) {
 }
 
 /// What the child bought is not the parent's, whichever of its credits were spent.
-pub async fn a_parent_takes_back_at_most_what_it_gave(store: Arc<dyn FullStore>) {
+pub async fn a_parent_takes_back_at_most_what_it_gave(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let own = child(&*store, &parent).await;
     let moved = async |request, amount| store.move_credits(wanted(&parent, &own, request, amount)).await.unwrap();
@@ -144,7 +144,7 @@ pub async fn a_parent_takes_back_at_most_what_it_gave(store: Arc<dyn FullStore>)
 }
 
 /// Its credits go back, and its key stops working.
-pub async fn a_closed_child_gives_its_credits_back(store: Arc<dyn FullStore>) {
+pub async fn a_closed_child_gives_its_credits_back(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 3 * BASE).await;
     let own = child(&*store, &parent).await;
     store.move_credits(wanted(&parent, &own, 1, 2 * BASE)).await.unwrap();

@@ -11,7 +11,7 @@ use super::sale::{
     BONUS, Books, SOLD, buyer, claim, claimed, credit, credited, late_claim, open, payment_by, purchase, quote, tx,
     wallet,
 };
-use super::scene::{BASE, NOON, atoms, create, customer, entry, new_account, new_key};
+use super::scene::{BASE, NOON, Verified, atoms, create, customer, entry, new_account, new_key};
 
 /// Claims a quote as owner and as watcher, and expects `refusal` and no changes.
 async fn assert_refused(store: &dyn PaymentStore, claim: &Claim, refusal: Claimed) {
@@ -63,7 +63,7 @@ pub async fn a_payer_with_an_account_claims_nothing(store: Arc<dyn PaymentStore>
 }
 
 /// Entries out of range leave the quote and the transaction unused; a claim with other entries can still use them.
-pub async fn out_of_range_entries_claim_nothing(store: Arc<dyn PaymentStore>) {
+pub async fn out_of_range_entries_claim_nothing(store: Verified<dyn PaymentStore>) {
     let purchase_of = |amount| purchase(LedgerKind::PurchasePaySignup, amount, tx(1));
     let table = [
         vec![purchase_of(i64::MAX), entry(LedgerKind::SignupBonus, 1)],

@@ -12,10 +12,12 @@ use super::sale::{
     BONUS, Books, PLAN, SOLD, TARGET, after, buyer, claim, claimed, credit, credited, late_claim, open, payment_by,
     quote, state_of, tx, tx_on, wallet,
 };
-use super::scene::{BASE, DAY, MINUTE, NOON, accepted, account, atoms, charge, create, customer, new_account};
+use super::scene::{
+    BASE, DAY, MINUTE, NOON, Verified, accepted, account, atoms, charge, create, customer, new_account,
+};
 
 /// A claim creates everything together: the requested account, its live key, its credits, and the payment's record.
-pub async fn claim_creates_the_account(store: Arc<dyn PaymentStore>) {
+pub async fn claim_creates_the_account(store: Verified<dyn PaymentStore>) {
     let quote = open(&*store, Quote { email: Some("Jörg@Example.com".parse().unwrap()), ..quote(1) }).await;
     let mut claim = Claim { now: after(MINUTE * 2), ..claim(&quote, tx(1)) };
     claim.account.created_at = after(MINUTE);
@@ -114,7 +116,7 @@ pub async fn claim_after_quote_expiry_is_accepted(store: Arc<dyn PaymentStore>) 
 }
 
 /// A hash identifies a transaction on one chain; the same hash on another chain is another transaction.
-pub async fn same_hash_can_be_used_once_per_chain(store: Arc<dyn PaymentStore>) {
+pub async fn same_hash_can_be_used_once_per_chain(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     for (chain_id, number) in [(1, 1), (8453, 2), (u64::MAX, 3)] {
         let target = PaymentTarget { chain_id, ..TARGET };

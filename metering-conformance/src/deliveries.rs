@@ -18,7 +18,7 @@ use super::event_scene::{
 };
 use super::hold_scene::{act, later, open};
 use super::key_scene::{caller, issue};
-use super::scene::{NOON, customer, new_id};
+use super::scene::{NOON, Verified, customer, new_id};
 
 async fn kinds(store: &dyn EventStore, account: Option<&AccountId>, webhook: &WebhookId) -> Vec<EventKind> {
     let all = deliveries(store, account).await.into_iter().filter(|delivery| delivery.webhook == *webhook);
@@ -26,7 +26,7 @@ async fn kinds(store: &dyn EventStore, account: Option<&AccountId>, webhook: &We
 }
 
 /// An event is delivered to the webhooks of its account that ask for its kind, as they are at that moment.
-pub async fn events_go_to_webhooks_that_ask_for_them(store: Arc<dyn EventStore>) {
+pub async fn events_go_to_webhooks_that_ask_for_them(store: Verified<dyn EventStore>) {
     let (owner, other) = (watched(&*store, 100, 50).await, watched(&*store, 100, 50).await);
     let all = hook(&*store, &owner.id, &[]).await;
     let some = hook(&*store, &owner.id, &[BalanceLow, KeyLeaked]).await;
@@ -271,7 +271,7 @@ pub async fn the_backlog_is_counted(store: Arc<dyn EventStore>) {
 }
 
 /// Events and their deliveries are deleted after thirty days, whatever became of them. Webhooks stay.
-pub async fn old_events_are_forgotten(store: Arc<dyn EventStore>) {
+pub async fn old_events_are_forgotten(store: Verified<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;
     let old = send_tests(&*store, &webhook, 3).await;

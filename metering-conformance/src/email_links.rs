@@ -10,7 +10,7 @@ use metering_core::random::SystemRandomness;
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, LinkToken};
 use metering_core::store::{Created, EmailVerified, NewAccount, SignupStore};
 
-use super::scene::{BASE, NOON, account, adjustment, atoms, create, new_account, new_id, new_key, racing};
+use super::scene::{BASE, NOON, Verified, account, adjustment, atoms, create, new_account, new_id, new_key, racing};
 
 const ADDRESS: &str = "Jörg@Example.com";
 const FREE: Credits = Credits::from_atoms(5 * BASE);
@@ -53,7 +53,7 @@ async fn verified(store: &dyn SignupStore) -> Account {
 }
 
 /// Accounts that wait for an address block neither each other nor anybody else, and are not found by it.
-pub async fn a_pending_address_is_held_by_nobody(store: Arc<dyn SignupStore>) {
+pub async fn a_pending_address_is_held_by_nobody(store: Verified<dyn SignupStore>) {
     let first = waiting(&*store).await;
     assert_eq!((first.email_status, first.totals.balance), (PENDING, atoms(1)));
     assert_eq!(account(&*store, &first.id).await, first);
@@ -67,7 +67,7 @@ pub async fn a_pending_address_is_held_by_nobody(store: Arc<dyn SignupStore>) {
 }
 
 /// Verifying gives the account its address and its credits, once.
-pub async fn an_address_is_verified_once(store: Arc<dyn SignupStore>) {
+pub async fn an_address_is_verified_once(store: Verified<dyn SignupStore>) {
     let before = waiting(&*store).await;
     let token = open(&*store, &before.id, LinkPurpose::VerifyAddress).await;
     let EmailVerified::Account { account: after, granted } = verify(&*store, &token).await else {
@@ -149,7 +149,7 @@ pub async fn a_newer_link_replaces_the_older_of_its_purpose(store: Arc<dyn Signu
 }
 
 /// A recovery link replaces the key and is used up. It does not verify, and a key in use changes nothing.
-pub async fn a_recovery_link_replaces_the_key_once(store: Arc<dyn SignupStore>) {
+pub async fn a_recovery_link_replaces_the_key_once(store: Verified<dyn SignupStore>) {
     let new = with_email(ADDRESS, PENDING);
     let (id, old) = (new.id.clone(), new.key);
     create(&*store, new).await;
@@ -199,7 +199,7 @@ pub async fn links_of_revoked_accounts_do_nothing(store: Arc<dyn SignupStore>) {
 }
 
 /// Many people click one link at once: the credits are granted once.
-pub async fn concurrent_clicks_grant_the_credits_once(store: Arc<dyn SignupStore>) {
+pub async fn concurrent_clicks_grant_the_credits_once(store: Verified<dyn SignupStore>) {
     let id = waiting(&*store).await.id;
     let token = open(&*store, &id, LinkPurpose::VerifyAddress).await;
     assert_eq!(clicks(&store, vec![token; TASKS]).await, (1, TASKS - 1, 0));
@@ -207,7 +207,7 @@ pub async fn concurrent_clicks_grant_the_credits_once(store: Arc<dyn SignupStore
 }
 
 /// Many accounts wait for one address, and all their links are followed at once: one gets the address and the credits.
-pub async fn of_accounts_with_one_address_one_gets_it(store: Arc<dyn SignupStore>) {
+pub async fn of_accounts_with_one_address_one_gets_it(store: Verified<dyn SignupStore>) {
     let mut tokens = Vec::new();
     for _ in 0..TASKS {
         let id = waiting(&*store).await.id;

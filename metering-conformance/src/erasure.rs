@@ -15,7 +15,8 @@ use super::event_scene::{claim_one, delivered, deliveries, events, finish, hook,
 use super::key_scene::{caller, issue};
 use super::oauth_records::grant_of;
 use super::scene::{
-    Customer, DAY, MINUTE, NOON, accepted, account, charge_on, create, customer, entry, line, new_account, new_id, post,
+    Customer, DAY, MINUTE, NOON, Verified, accepted, account, charge_on, create, customer, entry, line, new_account,
+    new_id, post,
 };
 
 const EMAIL: &str = "Jo@example.com";
@@ -57,7 +58,7 @@ fn counted(parts: &[ErasedPart]) -> Vec<(&'static str, u64)> {
 }
 
 /// Nothing of the owner is left, and the id, the balance and the postings are. Other accounts keep what they have.
-pub async fn an_erased_account_keeps_only_its_postings(store: Arc<dyn FullStore>) {
+pub async fn an_erased_account_keeps_only_its_postings(store: Verified<dyn FullStore>) {
     let new = owner();
     let owner = Customer { id: new.id.clone(), key: new.key };
     create(&*store, new).await;

@@ -14,7 +14,8 @@ use super::hold_scene::{act, capture, hold, open};
 use super::key_scene::{Issued, budget, caller, change, change_at, first, issue, manager, spent, status};
 use super::races::all_at_once;
 use super::scene::{
-    BASE, Customer, DAY, NOON, accepted, account, atoms, balance, charge, commit, commit_refund, customer, refused,
+    BASE, Customer, DAY, NOON, Verified, accepted, account, atoms, balance, charge, commit, commit_refund, customer,
+    refused,
 };
 
 const PLENTY: i64 = 1_000_000 * BASE;
@@ -76,7 +77,7 @@ pub async fn a_budgets_threshold_is_stored_with_its_key(store: Arc<dyn EventStor
 }
 
 /// A budget below its threshold raises one event, and another one when nothing remains of it.
-pub async fn a_budget_is_told_low_and_exhausted_once(store: Arc<dyn EventStore>) {
+pub async fn a_budget_is_told_low_and_exhausted_once(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Monthly), Some(50))).await;
     charged(&*store, &key, 50).await;
@@ -105,7 +106,7 @@ pub async fn a_budget_is_told_low_and_exhausted_once(store: Arc<dyn EventStore>)
 }
 
 /// Requests that a budget refuses raise one event in a period. They cost nothing, and cheaper ones are still accepted.
-pub async fn a_refusal_by_a_budget_is_told_once(store: Arc<dyn EventStore>) {
+pub async fn a_refusal_by_a_budget_is_told_once(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Daily), Some(20))).await;
     charged(&*store, &key, 60).await;
@@ -130,7 +131,7 @@ pub async fn a_refusal_by_a_budget_is_told_once(store: Arc<dyn EventStore>) {
 }
 
 /// A new period arms the alerts again, for charges and for refusals.
-pub async fn a_new_period_tells_a_budget_again(store: Arc<dyn EventStore>) {
+pub async fn a_new_period_tells_a_budget_again(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Daily), Some(50))).await;
     for day in 0..3 {
@@ -154,7 +155,7 @@ pub async fn a_new_period_tells_a_budget_again(store: Arc<dyn EventStore>) {
 }
 
 /// A request counts for its key and the parent keys, and each has the alerts of its own budget.
-pub async fn keys_above_are_told_too(store: Arc<dyn EventStore>) {
+pub async fn keys_above_are_told_too(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let above = KeyTerms { budget: budget(100, None), alert_below: Some(atoms(70)), ..manager() };
     let above = issue(&*store, &customer.id, None, above).await;
@@ -203,7 +204,7 @@ pub async fn a_raised_limit_arms_the_alert_again(store: Arc<dyn EventStore>) {
 }
 
 /// A threshold that is set while a hold is open raises one event when the hold is settled.
-pub async fn a_settled_hold_tells_its_keys_new_threshold_once(store: Arc<dyn EventStore>) {
+pub async fn a_settled_hold_tells_its_keys_new_threshold_once(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, None, None)).await;
     let ids = [open(&*store, key.secret, 60).await, open(&*store, key.secret, 10).await];
@@ -221,7 +222,7 @@ pub async fn a_settled_hold_tells_its_keys_new_threshold_once(store: Arc<dyn Eve
 }
 
 /// What is refunded or settled late, when a new period has begun, tells nothing about the old one.
-pub async fn an_ended_period_tells_nothing(store: Arc<dyn EventStore>) {
+pub async fn an_ended_period_tells_nothing(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Daily), None)).await;
     let receipt = accepted(&*store, charge(key.secret, 10), NOON).await;
@@ -236,7 +237,7 @@ pub async fn an_ended_period_tells_nothing(store: Arc<dyn EventStore>) {
 }
 
 /// Of requests that race for a budget, one makes it low and one exhausts it.
-pub async fn racing_requests_tell_a_budget_once(store: Arc<dyn EventStore>) {
+pub async fn racing_requests_tell_a_budget_once(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(30, None, Some(20))).await;
     let charges: Arc<dyn Store> = Arc::clone(&store) as _;

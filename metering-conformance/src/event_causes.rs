@@ -14,7 +14,7 @@ use metering_core::store::{
 use super::event_scene::{at, events, later_events, newest, reported};
 use super::hold_scene::{FALLBACK, act, capture, later, open};
 use super::key_scene::{budget, caller, change, changed, create_key, first, issue, manager, new_key_of, revoke};
-use super::scene::{BASE, NOON, atoms, charge, commit, create, customer, new_account, new_id, new_key};
+use super::scene::{BASE, NOON, Verified, atoms, charge, commit, create, customer, new_account, new_id, new_key};
 
 fn of_key(account: &AccountId, id: &KeyId, name: &str) -> String {
     format!(r#"{{"org_id":"{account}","key_id":"{id}","key_name":"{name}"}}"#)
@@ -96,7 +96,7 @@ pub async fn changed_and_rotated_keys_are_not_told(store: Arc<dyn EventStore>) {
 }
 
 /// Revoking a key revokes its child keys. Each has one event; keys that were revoked before have none.
-pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) {
+pub async fn revoked_keys_are_told_with_those_below(store: Verified<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let above = issue(&*store, &owner.id, None, manager()).await;
     let below = issue(&*store, &owner.id, Some(&above), manager()).await;
@@ -168,7 +168,7 @@ pub async fn a_leak_is_told_once(store: Arc<dyn EventStore>) {
 }
 
 /// A hold has an event only when it is settled because its lease ended.
-pub async fn an_expired_hold_is_told_once(store: Arc<dyn EventStore>) {
+pub async fn an_expired_hold_is_told_once(store: Verified<dyn EventStore>) {
     let owner = customer(&*store, 1_000).await;
     let [captured, released, expired] =
         [open(&*store, owner.key, 50).await, open(&*store, owner.key, 50).await, open(&*store, owner.key, 50).await];

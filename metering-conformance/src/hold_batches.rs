@@ -13,12 +13,12 @@ use super::hold_scene::{
     update, update_at_once, updated,
 };
 use super::races::{accepted_count, all_at_once};
-use super::scene::{NOON, accepted, all_daily_totals, atoms, charge, commit, customer, decide, racing};
+use super::scene::{NOON, Verified, accepted, all_daily_totals, atoms, charge, commit, customer, decide, racing};
 
 const TASKS: usize = 32;
 
 /// A hold may be opened and settled in one batch; another update of that batch changes nothing.
-pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Arc<dyn Store>) {
+pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = terms();
     let request = charge(customer.key, 60).with_hold(terms);
@@ -46,7 +46,7 @@ pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Arc<dyn Store>) {
 }
 
 /// Two updates of one hold in one batch: each sees what the one before it did.
-pub async fn updates_of_one_batch_are_decided_in_order(store: Arc<dyn Store>) {
+pub async fn updates_of_one_batch_are_decided_in_order(store: Verified<dyn Store>) {
     let renew = |seconds| HoldAction::Renew { until: later(seconds) };
     // actions at the end of the lease, which of them change the hold, what is captured (`None`: it stays open)
     let table = [
@@ -74,7 +74,7 @@ pub async fn updates_of_one_batch_are_decided_in_order(store: Arc<dyn Store>) {
 }
 
 /// Holds and charges of one batch take the last credits in order; a hold that is not covered leaves them to the next.
-pub async fn a_batch_holds_the_last_credits_in_order(store: Arc<dyn Store>) {
+pub async fn a_batch_holds_the_last_credits_in_order(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holds = [60, 41, 30, 11, 10, 1].map(|amount| hold(customer.key, amount));
     let decisions = commit(&*store, holds.to_vec(), NOON).await;
@@ -89,7 +89,7 @@ pub async fn a_batch_holds_the_last_credits_in_order(store: Arc<dyn Store>) {
 }
 
 /// What a settled hold gives back is there for later postings of the batch, not for earlier ones.
-pub async fn a_settled_hold_makes_room_in_its_batch(store: Arc<dyn Store>) {
+pub async fn a_settled_hold_makes_room_in_its_batch(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let id = open(&*store, customer.key, 100).await;
     let one = || Posting::Charge(hold(customer.key, 80));
@@ -105,7 +105,7 @@ pub async fn a_settled_hold_makes_room_in_its_batch(store: Arc<dyn Store>) {
 }
 
 /// One batch may settle holds of several accounts, and charge, hold and refund; each account gets its own.
-pub async fn a_batch_settles_holds_of_several_accounts(store: Arc<dyn Store>) {
+pub async fn a_batch_settles_holds_of_several_accounts(store: Verified<dyn Store>) {
     let (one, two) = (customer(&*store, 100).await, customer(&*store, 200).await);
     let refund = accepted(&*store, charge(one.key, 30), NOON).await.into_refund().expect("there is a charge");
     let (of_one, of_two) = (open(&*store, one.key, 60).await, open(&*store, two.key, 60).await);
@@ -126,7 +126,7 @@ pub async fn a_batch_settles_holds_of_several_accounts(store: Arc<dyn Store>) {
 }
 
 /// 32 tasks capture, release, expire and renew one hold: one of them settles it, and all see that settlement.
-pub async fn a_hold_is_settled_by_one_caller(store: Arc<dyn Store>) {
+pub async fn a_hold_is_settled_by_one_caller(store: Verified<dyn Store>) {
     for round in 0..4 {
         let customer = customer(&*store, 100).await;
         let id = open(&*store, customer.key, 60).await;
@@ -150,7 +150,7 @@ pub async fn a_hold_is_settled_by_one_caller(store: Arc<dyn Store>) {
 }
 
 /// Renewals race with the end of a lease: the hold expires once, or is renewed and stays open.
-pub async fn a_renewal_races_with_the_end_of_the_lease(store: Arc<dyn Store>) {
+pub async fn a_renewal_races_with_the_end_of_the_lease(store: Verified<dyn Store>) {
     let mut tasks = JoinSet::new();
     let customer = customer(&*store, 1_000).await;
     for _ in 0..TASKS / 4 {
@@ -182,7 +182,7 @@ pub async fn a_renewal_races_with_the_end_of_the_lease(store: Arc<dyn Store>) {
 }
 
 /// 32 tasks hold the last credits: exactly as many succeed as are covered.
-pub async fn the_last_credits_are_held_once(store: Arc<dyn Store>) {
+pub async fn the_last_credits_are_held_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let decisions = all_at_once(&store, (0..TASKS).map(|_| hold(customer.key, 9)).collect()).await;
     assert_eq!(accepted_count(&decisions), 11);
@@ -191,7 +191,7 @@ pub async fn the_last_credits_are_held_once(store: Arc<dyn Store>) {
 }
 
 /// Tasks that each hold and capture, among charges of others: nothing is lost, and nothing stays held.
-pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
+pub async fn racing_holds_and_captures_add_up(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000).await;
     let results = racing(&store, 0..TASKS, |store, task| {
         let customer = customer.clone();

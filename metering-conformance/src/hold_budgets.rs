@@ -12,7 +12,9 @@ use super::hold_scene::{
 };
 use super::key_scene::{Issued, budget, caller, change, change_at, issue, manager, revoke, spent, status};
 use super::races::{accepted_count, all_at_once};
-use super::scene::{Customer, DAY, NOON, accepted, account, assert_verified, atoms, charge, customer, refused};
+use super::scene::{
+    Customer, DAY, NOON, Verified, accepted, account, assert_verified, atoms, charge, customer, refused,
+};
 
 const PLENTY: i64 = 1_000_000;
 
@@ -61,7 +63,7 @@ pub async fn a_hold_counts_against_every_budget_above(store: Arc<dyn Store>) {
 }
 
 /// A budget must cover a hold: a refused one changes nothing for any key, or for the account.
-pub async fn a_budget_must_cover_a_hold(store: Arc<dyn Store>) {
+pub async fn a_budget_must_cover_a_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[100, 100]).await;
     let first = open(&*store, keys[1].secret, 60).await;
@@ -90,7 +92,7 @@ pub async fn a_budget_must_cover_a_hold(store: Arc<dyn Store>) {
 }
 
 /// A new period starts without the holds of the one before, and what they give back is not of the new one.
-pub async fn a_new_period_starts_without_earlier_holds(store: Arc<dyn Store>) {
+pub async fn a_new_period_starts_without_earlier_holds(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let terms = |reset| KeyTerms { budget: budget(100, reset), ..manager() };
     let total = issue(&*store, &customer.id, None, terms(None)).await;
@@ -123,7 +125,7 @@ pub async fn a_new_period_starts_without_earlier_holds(store: Arc<dyn Store>) {
 }
 
 /// A budget that is set or gets another period while holds are open counts those of its period, and of child keys.
-pub async fn a_budget_set_during_a_hold_counts_it(store: Arc<dyn Store>) {
+pub async fn a_budget_set_during_a_hold_counts_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let key = issue(&*store, &customer.id, Some(&parent), caller()).await;
@@ -165,7 +167,7 @@ pub async fn a_budget_set_during_a_hold_counts_it(store: Arc<dyn Store>) {
 }
 
 /// A capture in full may exceed the budgets. Then they refuse everything until they are raised.
-pub async fn a_capture_in_full_may_exceed_a_budget(store: Arc<dyn Store>) {
+pub async fn a_capture_in_full_may_exceed_a_budget(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[1_000, 100]).await;
     let id = open(&*store, keys[1].secret, 60).await;
@@ -184,7 +186,7 @@ pub async fn a_capture_in_full_may_exceed_a_budget(store: Arc<dyn Store>) {
 }
 
 /// The holds of a key that is disabled or revoked still settle, and give back to the parent keys.
-pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Arc<dyn Store>) {
+pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = chain(&*store, &customer, &[1_000]).await.remove(0);
     let keys = [
@@ -215,7 +217,7 @@ pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Arc<dyn Sto
 }
 
 /// Racing holds and captures share a budget: never exceeded, and exact when all is settled.
-pub async fn racing_holds_share_a_budget(store: Arc<dyn Store>) {
+pub async fn racing_holds_share_a_budget(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[100, 90]).await;
     let decisions = all_at_once(&store, (0..32).map(|_| hold(keys[1].secret, 9)).collect()).await;

@@ -14,8 +14,8 @@ use super::hold_scene::{
     try_update, update,
 };
 use super::scene::{
-    DAY, NOON, accepted, adjustment, assert_verified, atoms, charge, commit_refund, customer, entry, new_id, post,
-    refused,
+    DAY, NOON, Verified, accepted, adjustment, assert_verified, atoms, charge, commit_refund, customer, entry, new_id,
+    post, refused,
 };
 
 fn ids(holds: &[Hold]) -> Vec<HoldId> {
@@ -53,7 +53,7 @@ pub async fn open_holds_are_newest_first(store: Arc<dyn Store>) {
 
 /// The holds whose lease has ended, of all accounts, in the order of those ends. Settled and renewed ones are not among
 /// them.
-pub async fn expired_holds_are_in_the_order_of_their_ends(store: Arc<dyn Store>) {
+pub async fn expired_holds_are_in_the_order_of_their_ends(store: Verified<dyn Store>) {
     let customers = [customer(&*store, 1_000).await, customer(&*store, 1_000).await];
     let mut opened = Vec::new();
     for (number, lease) in [50, 20, 40, 10, 30].into_iter().enumerate() {
@@ -87,7 +87,7 @@ pub async fn expired_holds_are_in_the_order_of_their_ends(store: Arc<dyn Store>)
 }
 
 /// A settled hold is kept for its retention, and then deleted with what has expired. An open one is never deleted.
-pub async fn settled_holds_are_forgotten(store: Arc<dyn Store>) {
+pub async fn settled_holds_are_forgotten(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let (stays, first, second) = (
         open(&*store, customer.key, 10).await,
@@ -121,7 +121,7 @@ pub async fn settled_holds_are_forgotten(store: Arc<dyn Store>) {
 }
 
 /// The holds of a revoked account are settled like others, but it gets no new one.
-pub async fn a_revoked_accounts_holds_are_settled(store: Arc<dyn Store>) {
+pub async fn a_revoked_accounts_holds_are_settled(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let actions = [
         (capture(20), 20),
@@ -148,7 +148,7 @@ pub async fn a_revoked_accounts_holds_are_settled(store: Arc<dyn Store>) {
 }
 
 /// Charges, refunds and ledger entries change the balance while credits are held, and leave the hold as it is.
-pub async fn a_hold_stays_while_the_balance_changes(store: Arc<dyn Store>) {
+pub async fn a_hold_stays_while_the_balance_changes(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let receipt = accepted(&*store, charge(customer.key, 30), NOON).await;
     let id = open(&*store, customer.key, 60).await;
@@ -168,7 +168,7 @@ pub async fn a_hold_stays_while_the_balance_changes(store: Arc<dyn Store>) {
 }
 
 /// What is held may return to the balance, so an entry or a refund that would leave no room for it changes nothing.
-pub async fn held_credits_always_fit_into_the_balance(store: Arc<dyn Store>) {
+pub async fn held_credits_always_fit_into_the_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10).await;
     let refund = accepted(&*store, charge(customer.key, 5), NOON).await.into_refund().expect("there is a charge");
     let id = open(&*store, customer.key, 5).await;
@@ -185,7 +185,7 @@ pub async fn held_credits_always_fit_into_the_balance(store: Arc<dyn Store>) {
 
 /// What is held may become used, so a capture in full that would leave no room for other holds captures what is held,
 /// and a hold that does not fit is refused.
-pub async fn held_credits_always_fit_into_what_is_used(store: Arc<dyn Store>) {
+pub async fn held_credits_always_fit_into_what_is_used(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10).await;
     let (first, second) = (open(&*store, customer.key, 4).await, open(&*store, customer.key, 5).await);
     let updated = act(&*store, &customer.id, first, capture_in_full(i64::MAX), NOON).await;
@@ -205,7 +205,7 @@ pub async fn held_credits_always_fit_into_what_is_used(store: Arc<dyn Store>) {
 }
 
 /// The largest hold that can be covered is stored, and settled, exactly.
-pub async fn the_largest_hold_is_exact(store: Arc<dyn Store>) {
+pub async fn the_largest_hold_is_exact(store: Verified<dyn Store>) {
     let customer = customer(&*store, i64::MAX).await;
     for action in [HoldAction::Release, capture(i64::MAX)] {
         let id = open(&*store, customer.key, i64::MAX).await;
@@ -218,7 +218,7 @@ pub async fn the_largest_hold_is_exact(store: Arc<dyn Store>) {
 }
 
 /// Many holds are listed, limited and settled in one batch.
-pub async fn many_holds_are_settled_in_one_batch(store: Arc<dyn Store>) {
+pub async fn many_holds_are_settled_in_one_batch(store: Verified<dyn Store>) {
     const MANY: i64 = 500;
     let customer = customer(&*store, 10 * MANY).await;
     let holds = (0..MANY).map(|_| hold(customer.key, 10)).collect();

@@ -12,8 +12,8 @@ use metering_core::store::Store;
 
 use super::key_scene::{budget, caller, issue, spent};
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, all_daily_totals, balance, charge, charge_named, commit, commit_refund, customer,
-    new_key, refused, report,
+    ALWAYS, BASE, NOON, Verified, accepted, all_daily_totals, balance, charge, charge_named, commit, commit_refund,
+    customer, new_key, refused, report,
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(40);
@@ -46,7 +46,7 @@ pub(super) fn number(receipt: &Receipt) -> u32 {
 }
 
 /// During an attempt's lease a retry is refused; after it, a retry is accepted and not charged.
-pub async fn key_can_be_retried_after_its_lease(store: Arc<dyn Store>) {
+pub async fn key_can_be_retried_after_its_lease(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     assert_eq!((first.repeated, number(&first)), (false, 1));
@@ -77,7 +77,7 @@ pub async fn attempts_are_limited(store: Arc<dyn Store>) {
 }
 
 /// Once a response has been passed on, the key is used up. It is never valid for another request.
-pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
+pub async fn a_delivered_key_is_used_up(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 2), NOON).await, Repetition::OtherRequest);
@@ -97,7 +97,7 @@ pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
 }
 
 /// A refund forgets the key, so a retry is charged, immediately.
-pub async fn refunded_key_is_charged_again(store: Arc<dyn Store>) {
+pub async fn refunded_key_is_charged_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for price in [BASE, 0] {
         let first = accepted(&*store, keyed(customer.key, price, "k", 1), NOON).await;
@@ -112,7 +112,7 @@ pub async fn refunded_key_is_charged_again(store: Arc<dyn Store>) {
 }
 
 /// A later attempt takes over the first one's charge: only the last attempt refunds it, on the day of the charge.
-pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
+pub async fn only_the_last_attempt_refunds_the_charge(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let evening = NOON.saturating_add(Duration::from_secs(12 * 60 * 60 - 5));
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), evening).await;
@@ -133,7 +133,7 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
 
 /// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that
 /// the key is used for by then.
-pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
+pub async fn a_charge_is_refunded_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(40)).await;
@@ -150,7 +150,7 @@ pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
 }
 
 /// The same rules apply to keys within one batch and across batches.
-pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
+pub async fn batch_decides_keys_in_order(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
     let outcomes = store.commit(vec![one(), one()], NOON).await.unwrap();
@@ -196,7 +196,7 @@ pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
 
 /// Each API key has idempotency keys of its own: no key gets, repeats or blocks what another one paid for, and a refund
 /// goes to the key that paid. A rotation changes nothing about that.
-pub async fn keys_are_separate_per_api_key(store: Arc<dyn Store>) {
+pub async fn keys_are_separate_per_api_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let terms = KeyTerms { budget: budget(5 * BASE, None), ..caller() };
     let (one, two) =

@@ -1,8 +1,6 @@
 //! Contracts for accounts of other services: their keys work, their balances are exact, and a repeated import changes
 //! nothing.
 
-use std::sync::Arc;
-
 use metering_core::access::{ApiKey, Budget, EmailStatus, HashKind, KeyHash, KeyTerms, Payer, Scopes};
 use metering_core::clock::Day;
 use metering_core::imports::{
@@ -15,8 +13,8 @@ use metering_core::store::{FullStore, KeyChange, KeyChanged, PaymentCredited};
 
 use super::sale::{credit, payment_by, tx, wallet};
 use super::scene::{
-    BASE, DAY, NOON, accepted, account, all_daily_totals, atoms, charge, create, customer, entry, line, new_account,
-    new_id, new_key, racing, totals,
+    BASE, DAY, NOON, Verified, accepted, account, all_daily_totals, atoms, charge, create, customer, entry, line,
+    new_account, new_id, new_key, racing, totals,
 };
 
 /// A key of the service that is imported from.
@@ -75,7 +73,7 @@ async fn imported(store: &dyn FullStore, new: &ImportedAccount) -> Vec<ImportCon
 }
 
 /// An imported account is found as it was given, and its balance is exact.
-pub async fn imported_account_is_found_as_it_was(store: Arc<dyn FullStore>) {
+pub async fn imported_account_is_found_as_it_was(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let new = foreign(1);
     assert_eq!(imported(store, &new).await, []);
@@ -97,7 +95,7 @@ pub async fn imported_account_is_found_as_it_was(store: Arc<dyn FullStore>) {
 }
 
 /// A key of the other service works, and its first rotation replaces it with one of ours.
-pub async fn imported_key_works_until_it_is_rotated(store: Arc<dyn FullStore>) {
+pub async fn imported_key_works_until_it_is_rotated(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (new, old) = (foreign(1), foreign_key(1));
     imported(store, &new).await;
@@ -116,7 +114,7 @@ pub async fn imported_key_works_until_it_is_rotated(store: Arc<dyn FullStore>) {
 }
 
 /// Importing an account again changes nothing, also after it was used and rotated.
-pub async fn repeated_import_changes_nothing(store: Arc<dyn FullStore>) {
+pub async fn repeated_import_changes_nothing(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let new = foreign(1);
     imported(store, &new).await;
@@ -130,7 +128,7 @@ pub async fn repeated_import_changes_nothing(store: Arc<dyn FullStore>) {
 }
 
 /// An account of another id with the same key hash, or of the same id with another hash, is refused.
-pub async fn used_ids_and_hashes_are_refused(store: Arc<dyn FullStore>) {
+pub async fn used_ids_and_hashes_are_refused(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let own = customer(store, 7).await;
     let first = foreign(1);
@@ -153,7 +151,7 @@ pub async fn used_ids_and_hashes_are_refused(store: Arc<dyn FullStore>) {
 }
 
 /// Email address, wallet and transaction stay with the account that has them; the credits are imported.
-pub async fn what_another_account_has_is_left_out(store: Arc<dyn FullStore>) {
+pub async fn what_another_account_has_is_left_out(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let email = "MOVED1@example.com".parse().unwrap();
     let owner = create(store, metering_core::NewAccount { email: Some(email), ..new_account() }).await;
@@ -177,7 +175,7 @@ pub async fn what_another_account_has_is_left_out(store: Arc<dyn FullStore>) {
 }
 
 /// A revoked account takes no email address or wallet from others, and its key does not work.
-pub async fn revoked_accounts_are_imported_revoked(store: Arc<dyn FullStore>) {
+pub async fn revoked_accounts_are_imported_revoked(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let live = foreign(1);
     imported(store, &live).await;
@@ -201,7 +199,7 @@ pub async fn revoked_accounts_are_imported_revoked(store: Arc<dyn FullStore>) {
 }
 
 /// A transaction that was credited at the source is not credited again.
-pub async fn imported_transactions_are_used_up(store: Arc<dyn FullStore>) {
+pub async fn imported_transactions_are_used_up(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (new, other) = (foreign(1), customer(store, 0).await);
     imported(store, &new).await;
@@ -216,7 +214,7 @@ pub async fn imported_transactions_are_used_up(store: Arc<dyn FullStore>) {
 }
 
 /// Child keys of the first one keep their terms, and budgets count what was imported.
-pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
+pub async fn imported_keys_keep_their_terms(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let mut new = foreign(1);
     new.keys[0].terms.budget = Some(Budget { limit: atoms(8 * BASE), reset: None });
@@ -244,7 +242,7 @@ pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
 }
 
 /// A check writes nothing, and says what an import would do.
-pub async fn checking_an_import_writes_nothing(store: Arc<dyn FullStore>) {
+pub async fn checking_an_import_writes_nothing(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (first, second) = (foreign(1), ImportedAccount { payer: Some(foreign(1).payer.unwrap()), ..foreign(2) });
     imported(store, &first).await;
@@ -259,7 +257,7 @@ pub async fn checking_an_import_writes_nothing(store: Arc<dyn FullStore>) {
 }
 
 /// Two imports of the same accounts create each once.
-pub async fn concurrent_imports_create_each_account_once(store: Arc<dyn FullStore>) {
+pub async fn concurrent_imports_create_each_account_once(store: Verified<dyn FullStore>) {
     let accounts: Vec<_> = (1..=6).map(foreign).collect();
     let results = racing(&store, 0..4, |store, turn| {
         let mut accounts = accounts.clone();

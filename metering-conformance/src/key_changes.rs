@@ -10,7 +10,7 @@ use super::key_scene::{
     Issued, budget, caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status, try_change,
 };
 use super::scene::{
-    BASE, Customer, DAY, MINUTE, NOON, accepted, atoms, charge, customer, new_id, new_key, racing, refused,
+    BASE, Customer, DAY, MINUTE, NOON, Verified, accepted, atoms, charge, customer, new_id, new_key, racing, refused,
 };
 
 const NO_CHANGE: fn() -> TermsChange = TermsChange::default;
@@ -24,7 +24,7 @@ async fn number_of_keys(store: &dyn Store, customer: &Customer) -> usize {
 }
 
 /// Creating a key is refused in a fixed order, and then creates nothing.
-pub async fn creation_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
+pub async fn creation_refusals_have_a_fixed_order(store: Verified<dyn Store>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let mut deepest = issue(&*store, &owner.id, None, manager()).await;
     for _ in 2..Key::MAX_DEPTH {
@@ -95,7 +95,7 @@ pub async fn created_key_takes_over_what_it_leaves_open(store: Arc<dyn Store>) {
 }
 
 /// A request that is repeated gets the key that it made; a secret that is in use otherwise is refused.
-pub async fn repeated_creation_returns_the_same_key(store: Arc<dyn Store>) {
+pub async fn repeated_creation_returns_the_same_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let new = new_key_of(&customer.id, Some(&parent.id), caller());
@@ -113,7 +113,7 @@ pub async fn repeated_creation_returns_the_same_key(store: Arc<dyn Store>) {
 }
 
 /// A key that has expired no longer counts towards the most keys that an account may have.
-pub async fn expired_keys_make_room(store: Arc<dyn Store>) {
+pub async fn expired_keys_make_room(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let expiry = NOON.saturating_add(MINUTE);
     for _ in 0..3 {
@@ -127,7 +127,7 @@ pub async fn expired_keys_make_room(store: Arc<dyn Store>) {
 }
 
 /// Revoking a key revokes every child key, and no other.
-pub async fn revoked_key_revokes_the_keys_below(store: Arc<dyn Store>) {
+pub async fn revoked_key_revokes_the_keys_below(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let top = issue(&*store, &customer.id, None, manager()).await;
     let middle = issue(&*store, &customer.id, Some(&top), manager()).await;
@@ -167,7 +167,7 @@ pub async fn change_completes_only_what_it_sets(store: Arc<dyn Store>) {
 }
 
 /// 16 callers create keys where five have room: five are created.
-pub async fn racing_creations_stay_below_the_limit(store: Arc<dyn Store>) {
+pub async fn racing_creations_stay_below_the_limit(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let outcomes = racing(&store, 0..16, |store, _| {
         let new = new_key_of(&customer.id, None, caller());
@@ -189,7 +189,7 @@ pub async fn racing_creations_stay_below_the_limit(store: Arc<dyn Store>) {
 }
 
 /// Only a parent key, the key itself if it may manage keys, or the operator changes a key.
-pub async fn key_is_changed_from_above(store: Arc<dyn Store>) {
+pub async fn key_is_changed_from_above(store: Verified<dyn Store>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let top = issue(&*store, &owner.id, None, manager()).await;
     let sibling = issue(&*store, &owner.id, None, manager()).await;
@@ -222,7 +222,7 @@ pub async fn key_is_changed_from_above(store: Arc<dyn Store>) {
 }
 
 /// The first key keeps its scopes, does not expire, and is neither disabled nor revoked. Its other terms change.
-pub async fn first_key_keeps_its_power(store: Arc<dyn Store>) {
+pub async fn first_key_keeps_its_power(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let first = first(&*store, &customer).await;
     let refused_changes = [
@@ -248,7 +248,7 @@ pub async fn first_key_keeps_its_power(store: Arc<dyn Store>) {
 }
 
 /// Changes are refused in a fixed order, and then change nothing.
-pub async fn change_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
+pub async fn change_refusals_have_a_fixed_order(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let first = first(&*store, &customer).await;
     let parent = issue(&*store, &customer.id, None, KeyTerms { max_in_flight: 3, ..manager() }).await;
@@ -274,7 +274,7 @@ pub async fn change_refusals_have_a_fixed_order(store: Arc<dyn Store>) {
 }
 
 /// A key that changes itself may only narrow its terms: it keeps its budget, the budget's period, and its limits.
-pub async fn key_may_only_narrow_itself(store: Arc<dyn Store>) {
+pub async fn key_may_only_narrow_itself(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let terms = KeyTerms {
         limits: RateLimits::per_minute(5).and_per_day(50),
@@ -326,7 +326,7 @@ pub async fn key_may_only_narrow_itself(store: Arc<dyn Store>) {
 }
 
 /// A rotation replaces the secret; the key keeps its id, terms and usage. The old secret works until its grace ends.
-pub async fn rotated_key_keeps_all_but_its_secret(store: Arc<dyn Store>) {
+pub async fn rotated_key_keeps_all_but_its_secret(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let key = issue(&*store, &customer.id, None, KeyTerms { budget: budget(9 * BASE, None), ..caller() }).await;
     accepted(&*store, charge(key.secret, BASE), NOON).await;
@@ -366,7 +366,7 @@ pub async fn rotated_key_keeps_all_but_its_secret(store: Arc<dyn Store>) {
 }
 
 /// The holder of a secret replaces it for its own key, and no other.
-pub async fn replaced_secret_belongs_to_its_key(store: Arc<dyn Store>) {
+pub async fn replaced_secret_belongs_to_its_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let (key, sibling) =
         (issue(&*store, &customer.id, None, caller()).await, issue(&*store, &customer.id, None, manager()).await);

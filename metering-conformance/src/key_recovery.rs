@@ -1,17 +1,15 @@
 //! Contracts for keys that were lost or leaked: what stops, what stays, and how an owner gets back in.
 
-use std::sync::Arc;
-
 use metering_core::Refusal;
 use metering_core::access::{KeyTerms, RateLimits};
 use metering_core::store::{KeyChange, KeyChanged, Store, TermsChange};
 
 use super::key_scene::{budget, caller, change, changed, first, issue, manager, revoke, spent, status, try_change};
-use super::scene::{BASE, MINUTE, NOON, accepted, atoms, charge, customer, new_key, refused};
+use super::scene::{BASE, MINUTE, NOON, Verified, accepted, atoms, charge, customer, new_key, refused};
 
 /// An owner who proves who they are gets the first key back. Keys that can manage keys are revoked, with all their child keys;
 /// others stay.
-pub async fn replaced_key_revokes_the_managers(store: Arc<dyn Store>) {
+pub async fn replaced_key_revokes_the_managers(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let manager = issue(&*store, &customer.id, None, manager()).await;
     let below = issue(&*store, &customer.id, Some(&manager), caller()).await;
@@ -36,7 +34,7 @@ pub async fn replaced_key_revokes_the_managers(store: Arc<dyn Store>) {
 }
 
 /// Whoever could manage keys may have rotated one with a grace period, so a recovery ends them all.
-pub async fn replaced_key_ends_grace_periods(store: Arc<dyn Store>) {
+pub async fn replaced_key_ends_grace_periods(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let key = issue(&*store, &customer.id, None, caller()).await;
     let (newest, first) = (new_key(), new_key());
@@ -50,7 +48,7 @@ pub async fn replaced_key_ends_grace_periods(store: Arc<dyn Store>) {
 }
 
 /// The first key is as it was in the beginning, but for its name, limits and budget.
-pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
+pub async fn replaced_key_resets_the_first_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let key = first(&*store, &customer).await;
     let narrowed = TermsChange {
@@ -85,7 +83,7 @@ pub async fn replaced_key_resets_the_first_key(store: Arc<dyn Store>) {
 
 /// A leaked key stops at once, and its child keys. It is back after a rotation, and they are not: whoever found it may
 /// have made them.
-pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
+pub async fn leaked_key_works_again_after_a_rotation(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
@@ -121,7 +119,7 @@ pub async fn leaked_key_works_again_after_a_rotation(store: Arc<dyn Store>) {
 }
 
 /// A report of a secret that was replaced ends that secret early; the key, its new secret and its child keys stay.
-pub async fn report_of_a_replaced_secret_ends_it_early(store: Arc<dyn Store>) {
+pub async fn report_of_a_replaced_secret_ends_it_early(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
@@ -138,7 +136,7 @@ pub async fn report_of_a_replaced_secret_ends_it_early(store: Arc<dyn Store>) {
 }
 
 /// A secret that has expired, or whose key or account was revoked, cannot be reported.
-pub async fn only_a_working_secret_is_reported(store: Arc<dyn Store>) {
+pub async fn only_a_working_secret_is_reported(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let (rotated, revoked) =
         (issue(&*store, &customer.id, None, caller()).await, issue(&*store, &customer.id, None, caller()).await);

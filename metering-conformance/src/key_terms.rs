@@ -12,8 +12,8 @@ use metering_core::usage::{ActivityKind, KeyLabel, KeyTotal};
 
 use super::key_scene::{caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status};
 use super::scene::{
-    ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, atoms, balance, charge, commit, commit_refund, customer,
-    new_id, new_key, refused, report,
+    ALWAYS, BASE, DAY, NOON, Verified, accepted, all_daily_totals, atoms, balance, charge, commit, commit_refund,
+    customer, new_id, new_key, refused, report,
 };
 
 /// An account begins with one key, which may do everything.
@@ -31,7 +31,7 @@ pub async fn first_key_has_all_scopes(store: Arc<dyn Store>) {
 }
 
 /// A key shows the end of its newest secret, however it got that, and whatever else changes.
-pub async fn keys_show_the_end_of_their_newest_secret(store: Arc<dyn Store>) {
+pub async fn keys_show_the_end_of_their_newest_secret(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let (first, child) = (first(&*store, &customer).await, issue(&*store, &customer.id, None, caller()).await);
     let hints = || {
@@ -58,7 +58,7 @@ pub async fn keys_show_the_end_of_their_newest_secret(store: Arc<dyn Store>) {
 }
 
 /// A key that was created charges its account, and is found as it was made.
-pub async fn created_key_charges_its_account(store: Arc<dyn Store>) {
+pub async fn created_key_charges_its_account(store: Verified<dyn Store>) {
     let (owner, other) = (customer(&*store, 10 * BASE).await, customer(&*store, BASE).await);
     let terms = KeyTerms {
         routes: "GET /mpp/*\n/other".parse().unwrap(),
@@ -114,7 +114,7 @@ pub async fn keys_are_paged_by_creation(store: Arc<dyn Store>) {
 }
 
 /// Usage is of the key alone, in the periods of the day that is asked for, minus refunds.
-pub async fn usage_of_a_key_is_its_own(store: Arc<dyn Store>) {
+pub async fn usage_of_a_key_is_its_own(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
@@ -143,7 +143,7 @@ pub async fn usage_of_a_key_is_its_own(store: Arc<dyn Store>) {
 }
 
 /// Reports, daily totals and activity say which key the requests came with.
-pub async fn usage_is_recorded_by_key(store: Arc<dyn Store>) {
+pub async fn usage_is_recorded_by_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let child = issue(&*store, &customer.id, None, caller()).await;
     let batch = vec![charge(child.secret, 3 * BASE), charge(customer.key, BASE), charge(child.secret, 4 * BASE)];
@@ -175,7 +175,7 @@ pub async fn usage_is_recorded_by_key(store: Arc<dyn Store>) {
 }
 
 /// A request that the terms do not allow is refused with the reason, and changes nothing.
-pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
+pub async fn terms_refuse_with_the_reason(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let expiry = NOON.saturating_add(DAY);
     let reader = KeyTerms { scopes: Scopes::of([Scope::Read, Scope::TopUp]).unwrap(), ..caller() };
@@ -210,7 +210,7 @@ pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
 }
 
 /// A key that is disabled, revoked or leaked is refused like one that never existed.
-pub async fn key_that_is_not_live_is_unknown(store: Arc<dyn Store>) {
+pub async fn key_that_is_not_live_is_unknown(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     for what in ["disabled", "revoked", "leaked"] {
         let key = issue(&*store, &customer.id, None, caller()).await;
@@ -237,7 +237,7 @@ pub async fn key_that_is_not_live_is_unknown(store: Arc<dyn Store>) {
 }
 
 /// Reports can name every key that an account ever had.
-pub async fn labels_include_revoked_keys(store: Arc<dyn Store>) {
+pub async fn labels_include_revoked_keys(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let first = first(&*store, &customer).await;
     let mut expected = vec![KeyLabel { number: first.number, parent: None, id: first.id, name: KeyName::first() }];

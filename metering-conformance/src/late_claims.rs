@@ -12,7 +12,8 @@ use super::sale::{
     wallet,
 };
 use super::scene::{
-    BASE, NOON, accepted, account, adjustment, atoms, balance, charge, create, customer, new_account, new_key, refused,
+    BASE, NOON, Verified, accepted, account, adjustment, atoms, balance, charge, create, customer, new_account,
+    new_key, refused,
 };
 
 /// A quote that the watcher claimed with transaction `number`, its account, and the key that no one has.
@@ -33,7 +34,7 @@ async fn assert_too_late(store: &dyn PaymentStore, claim: Claim) {
 }
 
 /// The watcher's claim creates the account like any claim; the quote records that the key has not been given out.
-pub async fn watcher_claim_keeps_the_key_for_the_owner(store: Arc<dyn PaymentStore>) {
+pub async fn watcher_claim_keeps_the_key_for_the_owner(store: Verified<dyn PaymentStore>) {
     let (quote, made, _) = awaited(&*store, 1).await;
     assert_eq!(made.totals.balance, atoms(SOLD + BONUS));
     assert_eq!(account(&*store, &made.id).await, made);
@@ -45,7 +46,7 @@ pub async fn watcher_claim_keeps_the_key_for_the_owner(store: Arc<dyn PaymentSto
 }
 
 /// The owner claims with the same transaction and gets a key; nothing is created, credited or recorded again.
-pub async fn owner_gets_the_key_by_a_later_claim(store: Arc<dyn PaymentStore>) {
+pub async fn owner_gets_the_key_by_a_later_claim(store: Verified<dyn PaymentStore>) {
     let (quote, made, placeholder) = awaited(&*store, 1).await;
     credited(&*store, credit(&made.id, payment_by(9, tx(9)))).await;
     let before = Books::read(&*store).await;

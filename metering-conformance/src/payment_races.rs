@@ -11,7 +11,7 @@ use super::sale::{
     BONUS, Books, SOLD, buyer, challenge, claim, claimed, credit, credited, late_claim, open, payment_by, payment_of,
     quote, state_of, tx, wallet,
 };
-use super::scene::{BASE, NOON, accepted, atoms, balance, charge, customer, new_key, racing, totals};
+use super::scene::{BASE, NOON, Verified, accepted, atoms, balance, charge, customer, new_key, racing, totals};
 
 const TASKS: usize = 50;
 /// How often to repeat a race of only two or three tasks.
@@ -49,7 +49,7 @@ fn credited_count(results: &[PaymentCredited]) -> usize {
 }
 
 /// 50 claims of one quote race with the same payment: one account, credited once, with one key.
-pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_claims_of_a_quote_create_one_account(store: Verified<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let claims: Vec<Claim> = (0..TASKS).map(|_| claim(&quote, tx(1))).collect();
     let keys: Vec<_> = claims.iter().map(|claim| claim.account.key).collect();
@@ -81,7 +81,7 @@ pub async fn awaited_key_is_delivered_once(store: Arc<dyn PaymentStore>) {
 }
 
 /// Watcher and owner claim a quote at once: in either order, the owner has the live key and the credits are added once.
-pub async fn watcher_and_owner_create_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn watcher_and_owner_create_one_account(store: Verified<dyn PaymentStore>) {
     for number in 0..ROUNDS {
         let quote = open(&*store, quote(number)).await;
         let (owners, watchers) = (claim(&quote, tx(number)), late_claim(&quote, tx(number)));
@@ -119,7 +119,7 @@ pub async fn a_transaction_claims_one_quote(store: Arc<dyn PaymentStore>) {
 }
 
 /// A wallet claims two quotes at once, with two payments: it gets one account, and the other payment stays unused.
-pub async fn a_wallet_gets_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn a_wallet_gets_one_account(store: Verified<dyn PaymentStore>) {
     for number in 0..ROUNDS {
         let payer = wallet(number);
         let first = open(&*store, Quote { payer, ..quote(number) }).await;
@@ -147,7 +147,7 @@ pub async fn concurrent_claims_share_no_email(store: Arc<dyn PaymentStore>) {
 }
 
 /// An account registers one payment 50 times at once: it is credited once, and the other results say so.
-pub async fn a_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_is_credited_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let one = PaymentCredit { link_payer: true, ..credit(&customer.id, payment_by(1, tx(1))) };
     let results = credit_at_once(&store, vec![one; TASKS]).await;
@@ -159,7 +159,7 @@ pub async fn a_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
 }
 
 /// 50 accounts register one payment at once: one of them gets it.
-pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Verified<dyn PaymentStore>) {
     let mut credits = Vec::new();
     for _ in 0..TASKS {
         credits.push(credit(&customer(&*store, BASE).await.id, payment_by(1, tx(1))));
@@ -175,7 +175,7 @@ pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn P
 
 /// A claim and a top-up race for one transaction: exactly one of them gets it. A top-up that gives way to quotes never
 /// does.
-pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn PaymentStore>) {
+pub async fn a_claim_and_a_credit_share_no_transaction(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let mut made = 0;
     let mut topped_up = 0;
@@ -209,7 +209,7 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn PaymentSto
 }
 
 /// Payments and charges of one account race: the totals are exact.
-pub async fn payments_and_charges_add_up(store: Arc<dyn PaymentStore>) {
+pub async fn payments_and_charges_add_up(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, 1_000 * BASE).await;
     racing(&store, 0..u8::try_from(TASKS).unwrap(), |store, number| {
         let customer = customer.clone();

@@ -12,7 +12,7 @@ use metering_core::store::{Claimed, PaymentCredit, PaymentCredited, PaymentStore
 use super::sale::{
     Books, PLAN, claim, claimed, credit, credited, open, payment_by, purchase, quote, sold, tx, tx_on, value, wallet,
 };
-use super::scene::{BASE, DAY, NOON, customer};
+use super::scene::{BASE, DAY, NOON, Verified, customer};
 
 /// An unused transaction has no record, even with a similar hash or with the same hash on another chain.
 pub async fn an_unused_transaction_has_no_record(store: Arc<dyn PaymentStore>) {
@@ -26,7 +26,7 @@ pub async fn an_unused_transaction_has_no_record(store: Arc<dyn PaymentStore>) {
 }
 
 /// All fields of a payment are stored exactly: the largest amounts and numbers, and times to the millisecond.
-pub async fn payments_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
+pub async fn payments_are_stored_unchanged(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let at = Timestamp::from_unix_millis;
     let units = TokenUnits::new;

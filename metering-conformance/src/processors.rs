@@ -19,7 +19,9 @@ use metering_core::usage::DayRange;
 
 use super::event_scene::reported;
 use super::sale::{Books, SOLD, after, credit, payment_by};
-use super::scene::{BASE, MINUTE, NOON, accepted, account, assert_verified, balance, charge, customer, racing};
+use super::scene::{
+    BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, balance, charge, customer, racing,
+};
 
 /// What was paid, in cents.
 const PAID: u128 = 1_000;
@@ -74,7 +76,7 @@ async fn settlement(store: &dyn PaymentStore) -> PaymentSettlement {
 }
 
 /// A payment is credited once. Its record names the processor, and is final.
-pub async fn processor_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
+pub async fn processor_payment_is_credited_once(store: Verified<dyn PaymentStore>) {
     let (customer, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let outcome = credited(&*store, &customer.id, "pi_1").await;
     assert_eq!(outcome, Credited::Account(account(&*store, &customer.id).await));
@@ -89,7 +91,7 @@ pub async fn processor_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
 }
 
 /// Of many concurrent reports of a payment, one credits it, even if they name different accounts.
-pub async fn concurrent_processor_payments_credit_once(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_processor_payments_credit_once(store: Verified<dyn PaymentStore>) {
     let customers = [customer(&*store, BASE).await, customer(&*store, BASE).await];
     let outcomes = racing(&store, 0..8, |store, number| {
         let id = customers[number % 2].id.clone();
@@ -105,7 +107,7 @@ pub async fn concurrent_processor_payments_credit_once(store: Arc<dyn PaymentSto
 }
 
 /// Reversals take back their part, even if it was spent, and all of it together at most. One that ends gives it back.
-pub async fn reversals_of_a_processor_payment_add_up(store: Arc<dyn PaymentStore>) {
+pub async fn reversals_of_a_processor_payment_add_up(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;
     accepted(&*store, charge(customer.key, SOLD), NOON).await;
@@ -131,7 +133,7 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Arc<dyn PaymentStore
 
 /// A reversal counts once, on its first terms, and one that ended stays ended, even if its end came first, until it is said
 /// to take back again.
-pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
+pub async fn a_reversal_counts_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let unknown = store.reverse_processor_payment(reversal("re_1", 1)).await.unwrap();
     assert_eq!(unknown, ProcessorReversed::NoSuchPayment);
@@ -159,7 +161,7 @@ pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
 }
 
 /// Of many concurrent reports of a reversal, one takes credits back.
-pub async fn concurrent_reversals_count_once(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_reversals_count_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;
     let outcomes = racing(&store, 0..8, |store, number| {

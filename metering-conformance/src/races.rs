@@ -10,9 +10,9 @@ use metering_core::{Charge, Decision};
 use tokio::task::JoinSet;
 
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge, charge_named,
-    charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key, racing,
-    report, totals,
+    ALWAYS, BASE, NOON, Verified, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge,
+    charge_named, charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key,
+    racing, report, totals,
 };
 
 const TASKS: usize = 64;
@@ -27,7 +27,7 @@ pub(super) fn accepted_count(decisions: &[Decision]) -> usize {
 }
 
 /// 64 requests race for a balance that covers 20: exactly 20 are accepted.
-pub async fn a_balance_is_spent_once(store: Arc<dyn Store>) {
+pub async fn a_balance_is_spent_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 20 * BASE).await;
     let decisions = all_at_once(&store, vec![charge(customer.key, BASE); TASKS]).await;
     assert_eq!(accepted_count(&decisions), 20);
@@ -67,7 +67,7 @@ pub async fn a_request_id_is_charged_once(store: Arc<dyn Store>) {
 }
 
 /// Overlapping batches with many accounts and lines in opposite orders: nothing is lost and nothing deadlocks.
-pub async fn overlapping_batches_lose_nothing(store: Arc<dyn Store>) {
+pub async fn overlapping_batches_lose_nothing(store: Verified<dyn Store>) {
     let mut customers = Vec::new();
     for _ in 0..6 {
         customers.push(customer(&*store, 10_000 * BASE).await);
@@ -109,7 +109,7 @@ pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
 }
 
 /// Top-ups race with charges and refunds: the totals are exact.
-pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
+pub async fn top_ups_charges_and_refunds_add_up(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000 * BASE).await;
     racing(&store, 0..TASKS, |store, task| {
         let customer = customer.clone();
@@ -138,7 +138,7 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
 }
 
 /// No charge that starts after the revocation has returned is accepted.
-pub async fn no_charge_is_accepted_after_revocation_returned(store: Arc<dyn Store>) {
+pub async fn no_charge_is_accepted_after_revocation_returned(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let revoked = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();

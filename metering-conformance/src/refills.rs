@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use super::hold_scene::{act, capture, open};
 use super::operations::operations;
 use super::scene::{
-    ALWAYS, BASE, Customer, DAY, NOON, accepted, account, adjustment, atoms, balance, charge, create, customer,
-    new_account, post, racing, totals,
+    ALWAYS, BASE, Customer, DAY, NOON, Verified, accepted, account, adjustment, atoms, balance, charge, create,
+    customer, new_account, post, racing, totals,
 };
 
 const TASKS: usize = 16;
@@ -83,7 +83,7 @@ pub async fn without_a_rule_nobody_is_refilled(store: Arc<dyn RefillStore>) {
 }
 
 /// A refill is a ledger entry, counts as granted, and can be spent immediately.
-pub async fn a_refill_is_a_grant_in_the_ledger(store: Arc<dyn RefillStore>) {
+pub async fn a_refill_is_a_grant_in_the_ledger(store: Verified<dyn RefillStore>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge(customer.key, BASE), NOON).await;
     set(&*store, 2 * BASE, 2 * BASE, BudgetReset::Monthly).await;
@@ -100,7 +100,7 @@ pub async fn a_refill_is_a_grant_in_the_ledger(store: Arc<dyn RefillStore>) {
 }
 
 /// An account gets the credits of the rule, but no more than it takes to reach the cap.
-pub async fn a_refill_stops_at_the_cap(store: Arc<dyn RefillStore>) {
+pub async fn a_refill_stops_at_the_cap(store: Verified<dyn RefillStore>) {
     // balance before, balance after
     let table = [(0, 10), (4, 14), (5, 15), (6, 15), (14, 15), (15, 15), (16, 16), (1_000, 1_000)];
     let mut customers = Vec::new();
@@ -117,7 +117,7 @@ pub async fn a_refill_stops_at_the_cap(store: Arc<dyn RefillStore>) {
 }
 
 /// Credits that are held count up to the cap: they may come back.
-pub async fn held_credits_count_up_to_the_cap(store: Arc<dyn RefillStore>) {
+pub async fn held_credits_count_up_to_the_cap(store: Verified<dyn RefillStore>) {
     let holder = customer(&*store, 100).await;
     let hold = open(&*store, holder.key, 80).await;
     set(&*store, 50, 110, BudgetReset::Monthly).await;
@@ -128,7 +128,7 @@ pub async fn held_credits_count_up_to_the_cap(store: Arc<dyn RefillStore>) {
 }
 
 /// Each account is refilled once in each period, however often it is asked for and whatever is spent in between.
-pub async fn an_account_is_refilled_once_in_a_period(store: Arc<dyn RefillStore>) {
+pub async fn an_account_is_refilled_once_in_a_period(store: Verified<dyn RefillStore>) {
     for (every, days) in [(BudgetReset::Daily, [1, 2]), (BudgetReset::Weekly, [2, 9]), (BudgetReset::Monthly, [10, 41])]
     {
         let customer = customer(&*store, 0).await;
@@ -145,7 +145,7 @@ pub async fn an_account_is_refilled_once_in_a_period(store: Arc<dyn RefillStore>
 }
 
 /// Many processes that refill at once do not refill an account twice, and charges meanwhile are not lost.
-pub async fn concurrent_refills_are_written_once(store: Arc<dyn RefillStore>) {
+pub async fn concurrent_refills_are_written_once(store: Verified<dyn RefillStore>) {
     let mut customers = Vec::new();
     for _ in 0..20 {
         customers.push(customer(&*store, 5 * BASE).await);
@@ -283,7 +283,7 @@ pub async fn a_lagging_clock_refills_nobody(store: Arc<dyn RefillStore>) {
 }
 
 /// The largest amounts are exact, and an account that can hold no more gets nothing.
-pub async fn refills_at_the_end_of_the_range_are_exact(store: Arc<dyn RefillStore>) {
+pub async fn refills_at_the_end_of_the_range_are_exact(store: Verified<dyn RefillStore>) {
     let (empty, full) = (customer(&*store, 0).await, customer(&*store, i64::MAX).await);
     let debtor = create(&*store, NewAccount { entries: vec![adjustment(-5)], ..new_account() }).await;
     set(&*store, i64::MAX, i64::MAX, BudgetReset::Monthly).await;

@@ -8,8 +8,8 @@ use metering_core::access::RateLimits;
 use metering_core::store::{Posted, Store};
 
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, account, adjustment, all_daily_totals, atoms, charge, charge_named, commit_refund,
-    customer, new_key, refused, report,
+    ALWAYS, BASE, NOON, Verified, accepted, account, adjustment, all_daily_totals, atoms, charge, charge_named,
+    commit_refund, customer, new_key, refused, report,
 };
 
 /// As soon as the revocation returns, the key is refused.
@@ -90,7 +90,7 @@ pub async fn revoked_account_accepts_new_limits(store: Arc<dyn Store>) {
 }
 
 /// A revoked account still gets refunds, so totals stay exact.
-pub async fn revoked_account_is_refunded(store: Arc<dyn Store>) {
+pub async fn revoked_account_is_refunded(store: Verified<dyn Store>) {
     let revoked = customer(&*store, 5 * BASE).await;
     let receipt = accepted(&*store, charge(revoked.key, BASE), NOON).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();

@@ -23,6 +23,9 @@ pub(super) const ALWAYS: DayRange =
 /// The price of a base call.
 pub(super) const BASE: i64 = Credits::BASE_CALL.atoms();
 
+/// The store of a contract after which its books must add up: see `run_verified`.
+pub(super) type Verified<S> = Arc<S>;
+
 /// An account and its live key.
 #[derive(Debug, Clone)]
 pub(super) struct Customer {
@@ -198,8 +201,7 @@ pub(super) async fn all_daily_totals(store: &dyn Store) -> Vec<DailyTotal> {
     items
 }
 
-/// Expects that the store finds no discrepancy in its totals. In most contracts this is the last step, and their lists say
-/// so instead: see `run_verified`.
+/// Expects that the store finds no discrepancy in its totals. A contract that ends with this takes a [`Verified`] instead.
 pub(super) async fn assert_verified(store: &dyn Store) {
     assert_no_discrepancies(&store.verify().await.unwrap());
 }

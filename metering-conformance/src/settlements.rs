@@ -15,8 +15,8 @@ use super::sale::{
     BONUS, Books, PLAN, SOLD, TARGET, buyer, claim, credit, credited, open, payment_by, purchase, quote, tx, tx_on,
 };
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer, post, racing,
-    refused, totals,
+    BASE, MINUTE, NOON, Verified, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer,
+    post, racing, refused, totals,
 };
 
 const CHAIN: u64 = TARGET.chain_id;
@@ -47,7 +47,7 @@ async fn unsettled(store: &dyn PaymentStore) -> Vec<TxRef> {
 }
 
 /// A credited payment is unsettled. When it becomes final, only its settlement changes.
-pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_is_unsettled_until_it_is_final(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     let before = record(&*store, tx(1)).await;
@@ -75,7 +75,7 @@ pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Paym
 }
 
 /// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
-pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn PaymentStore>) {
+pub async fn reversal_removes_the_purchased_credits(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
@@ -93,7 +93,7 @@ pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn PaymentStore>
 }
 
 /// A reversed payment that is mined again is credited again, and may be reversed again.
-pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_that_reappears_is_credited_again(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     for _ in 0..3 {
@@ -113,7 +113,7 @@ pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn PaymentSt
 }
 
 /// Reversing a claim takes back the purchased credits; the account's free credits stay.
-pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn PaymentStore>) {
+pub async fn a_claim_is_reversed_without_its_bonus(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
     assert_eq!((after.totals.balance, after.totals.granted), (atoms(BONUS), atoms(BONUS)));
@@ -123,7 +123,7 @@ pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn PaymentStore>)
 }
 
 /// A payment that moved to another block is recorded there, and no credits change.
-pub async fn a_payment_moves_to_another_block(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_moves_to_another_block(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let stale = record(&*store, tx(1)).await;
     assert_eq!(stepped(&*store, tx(1), SettlementStep::Move(LATER)).await, made);
@@ -140,7 +140,7 @@ pub async fn a_payment_moves_to_another_block(store: Arc<dyn PaymentStore>) {
 }
 
 /// Payments of revoked accounts are reversed too, so that the totals stay correct.
-pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn PaymentStore>) {
+pub async fn a_revoked_account_is_reversed_too(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
@@ -231,7 +231,7 @@ async fn at_once(store: &Arc<dyn PaymentStore>, change: &SettlementChange) -> us
 
 /// If many watchers report the same change, one of them changes the record: credits are taken back once, and given
 /// again once.
-pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_watchers_reverse_a_payment_once(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     for (wanted, balance) in [
         (SettlementStep::Reverse, BONUS),
@@ -248,7 +248,7 @@ pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn PaymentSt
 }
 
 /// Reversals race with charges: in any order, the totals add up.
-pub async fn reversals_and_charges_add_up(store: Arc<dyn PaymentStore>) {
+pub async fn reversals_and_charges_add_up(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, 5 * BASE).await;
     for number in 1..=10 {
         credited(&*store, credit(&customer.id, payment_by(number, tx(number)))).await;

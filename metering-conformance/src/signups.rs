@@ -9,7 +9,7 @@ use metering_core::random::SystemRandomness;
 use metering_core::signups::{SessionToken, SignupSession, UserCode};
 use metering_core::store::{NewAccount, SignupApproved, SignupOpened, SignupRedeemed, SignupStore};
 
-use super::scene::{BASE, NOON, adjustment, atoms, create, entry, new_account, racing};
+use super::scene::{BASE, NOON, Verified, adjustment, atoms, create, entry, new_account, racing};
 
 const LIFETIME: Duration = Duration::from_secs(15 * 60);
 
@@ -97,7 +97,7 @@ pub async fn email_taken_since_opening_is_refused(store: Arc<dyn SignupStore>) {
 }
 
 /// Redeeming creates the account with its entries and deletes the session.
-pub async fn a_session_is_redeemed_once(store: Arc<dyn SignupStore>) {
+pub async fn a_session_is_redeemed_once(store: Verified<dyn SignupStore>) {
     let session = approved(&*store, "name@example.com").await;
     let new = account_of(&session);
     let SignupRedeemed::Account(account) = store.redeem_signup(&session.token, new.clone(), NOON).await.unwrap() else {

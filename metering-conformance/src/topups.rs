@@ -14,7 +14,7 @@ use super::sale::{
     payment_of, purchase, quote, tx, tx_on, wallet,
 };
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, adjustment, atoms, charge, customer, entry, new_id, refused,
+    BASE, MINUTE, NOON, Verified, accepted, account, adjustment, atoms, charge, customer, entry, new_id, refused,
 };
 
 /// Credits a payment and expects `refusal` and no changes.
@@ -26,7 +26,7 @@ async fn assert_refused(store: &dyn PaymentStore, credit: PaymentCredit, refusal
 }
 
 /// A payment is credited atomically: the balance, the ledger entry, and the record that makes it count once.
-pub async fn a_payment_is_credited(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_is_credited(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let credit = PaymentCredit { now: after(MINUTE), ..credit(&customer.id, payment_by(1, tx(1))) };
     let after_it = credited(&*store, credit.clone()).await;
@@ -52,7 +52,7 @@ pub async fn a_payment_is_credited(store: Arc<dyn PaymentStore>) {
 }
 
 /// Credits from a payment can be spent by the next charge.
-pub async fn credited_payment_takes_effect_immediately(store: Arc<dyn PaymentStore>) {
+pub async fn credited_payment_takes_effect_immediately(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
     let refusal = refused(&*store, charge(customer.key, BASE), NOON).await;
@@ -63,7 +63,7 @@ pub async fn credited_payment_takes_effect_immediately(store: Arc<dyn PaymentSto
 }
 
 /// A credit can have an entry of any kind, with a plan, without a plan, or without naming the payment.
-pub async fn credit_equals_its_ledger_entry(store: Arc<dyn PaymentStore>) {
+pub async fn credit_equals_its_ledger_entry(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, 0).await;
     let plain = |kind| entry(kind, SOLD);
     let of = |number, plan_id| Some(PaymentRef { tx: tx(number), plan_id });
@@ -88,7 +88,7 @@ pub async fn credit_equals_its_ledger_entry(store: Arc<dyn PaymentStore>) {
 }
 
 /// An account that registers its payment again gets the record and the current account.
-pub async fn a_repeated_credit_changes_nothing(store: Arc<dyn PaymentStore>) {
+pub async fn a_repeated_credit_changes_nothing(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     for (number, used_as) in [(1, PaymentUse::Topup), (2, PaymentUse::Assigned)] {
         let first = PaymentCredit { used_as, ..credit(&customer.id, payment_by(number, tx(number))) };
@@ -133,7 +133,7 @@ pub async fn a_used_transaction_credits_nothing(store: Arc<dyn PaymentStore>) {
 }
 
 /// A payment that matches an open quote belongs to the quote and stays unused until the quote is claimed.
-pub async fn payment_awaited_by_a_quote_is_not_credited_elsewhere(store: Arc<dyn PaymentStore>) {
+pub async fn payment_awaited_by_a_quote_is_not_credited_elsewhere(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let quote = open(&*store, quote(1)).await;
     let payment = payment_of(&quote, tx(1));
@@ -181,7 +181,7 @@ pub async fn only_live_accounts_are_credited(store: Arc<dyn PaymentStore>) {
 }
 
 /// An entry that would take the balance out of range changes nothing; the transaction can still be used.
-pub async fn a_credit_beyond_range_changes_nothing(store: Arc<dyn PaymentStore>) {
+pub async fn a_credit_beyond_range_changes_nothing(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     for kind in [LedgerKind::PurchaseTopup, LedgerKind::Adjustment] {
         let credit = credit(&customer.id, payment_by(1, tx(1)));

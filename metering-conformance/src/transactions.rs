@@ -9,7 +9,9 @@ use metering_core::money::NewLedgerEntry;
 use metering_core::operators::{Actor, AuditEntry, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
 use metering_core::store::{Created, FullStore, KeyChange, KeyChanged, NewAccount, Posted, StoreError, in_transaction};
 
-use super::scene::{NOON, accepted, account, adjustment, balance, charge, customer, new_account, new_key, racing};
+use super::scene::{
+    NOON, Verified, accepted, account, adjustment, balance, charge, customer, new_account, new_key, racing,
+};
 
 const TASKS: usize = 16;
 
@@ -42,7 +44,7 @@ async fn granted(store: &dyn FullStore, (id, grant, now): &Grant) -> Result<Acco
 }
 
 /// What steps write is there once the transaction is committed, and they see it before.
-pub async fn steps_of_a_transaction_are_committed_together(store: Arc<dyn FullStore>) {
+pub async fn steps_of_a_transaction_are_committed_together(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let args = (id.clone(), adjustment(3), NOON);
     let after = in_transaction(&*store, args, |store, args| Box::pin(granted(store, args))).await.unwrap();
@@ -55,7 +57,7 @@ pub async fn steps_of_a_transaction_are_committed_together(store: Arc<dyn FullSt
 }
 
 /// If steps fail, nothing that they wrote stays, and their error comes back as it is.
-pub async fn a_transaction_that_fails_leaves_nothing(store: Arc<dyn FullStore>) {
+pub async fn a_transaction_that_fails_leaves_nothing(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let before = account(&*store, &id).await;
     let args = (id.clone(), adjustment(3), NOON);
@@ -122,7 +124,7 @@ pub async fn a_transaction_changes_accounts_for_the_next_charge(store: Arc<dyn F
 }
 
 /// Concurrent transactions on one account each name the exact balance before and after, whatever charges come between.
-pub async fn concurrent_transactions_name_exact_balances(store: Arc<dyn FullStore>) {
+pub async fn concurrent_transactions_name_exact_balances(store: Verified<dyn FullStore>) {
     let customer = customer(&*store, 1_000).await;
     racing(&store, 0..TASKS, |store, task| {
         let customer = customer.clone();

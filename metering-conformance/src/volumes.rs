@@ -16,8 +16,8 @@ use super::hold_scene::{act, amounts, capture, held, open, terms};
 use super::idempotency_keys::keyed;
 use super::races::all_at_once;
 use super::scene::{
-    ALWAYS, MINUTE, NOON, accepted, account, atoms, balance, charge, charge_named, commit, commit_refund, customer,
-    line, new_id, refused, report,
+    ALWAYS, MINUTE, NOON, Verified, accepted, account, atoms, balance, charge, charge_named, commit, commit_refund,
+    customer, line, new_id, refused, report,
 };
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
@@ -65,7 +65,7 @@ fn refund_of(receipt: Receipt) -> Refund {
 }
 
 /// Requests of one batch and of several are numbered one after the other.
-pub async fn a_request_has_the_price_of_its_tier(store: Arc<dyn Store>) {
+pub async fn a_request_has_the_price_of_its_tier(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let decisions = commit(&*store, vec![request(customer.key); 3], NOON).await;
     assert_eq!(prices(&decisions), [0, 0, 5]);
@@ -81,7 +81,7 @@ pub async fn a_request_has_the_price_of_its_tier(store: Arc<dyn Store>) {
 }
 
 /// Each account and each route has its own count; the kind of client and charges at a fixed price make no difference.
-pub async fn counts_are_separate_per_account_and_route(store: Arc<dyn Store>) {
+pub async fn counts_are_separate_per_account_and_route(store: Verified<dyn Store>) {
     let (one, other) = (customer(&*store, 100).await, customer(&*store, 100).await);
     let on = |key: KeyHash, template: &str, method: &str, source: ClientSource| {
         let mut line = line(template);
@@ -106,7 +106,7 @@ pub async fn counts_are_separate_per_account_and_route(store: Arc<dyn Store>) {
 }
 
 /// 64 requests race: each tier is filled exactly once.
-pub async fn tiers_are_filled_once(store: Arc<dyn Store>) {
+pub async fn tiers_are_filled_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10_000).await;
     let mut prices = prices(&all_at_once(&store, vec![request(customer.key); 64]).await);
     prices.sort_unstable();
@@ -117,7 +117,7 @@ pub async fn tiers_are_filled_once(store: Arc<dyn Store>) {
 }
 
 /// A free allowance needs no balance, unlike a price of zero. What follows it does.
-pub async fn a_free_allowance_needs_no_balance(store: Arc<dyn Store>) {
+pub async fn a_free_allowance_needs_no_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge(customer.key, 0), NOON).await;
     let decisions = commit(&*store, vec![request(customer.key); 2], NOON).await;
@@ -130,7 +130,7 @@ pub async fn a_free_allowance_needs_no_balance(store: Arc<dyn Store>) {
 
 /// A new month begins with the first tier. A clock that lags a little counts in the newest month, and one that was ahead
 /// by months does not use up theirs.
-pub async fn a_new_month_begins_with_the_first_tier(store: Arc<dyn Store>) {
+pub async fn a_new_month_begins_with_the_first_tier(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let december: Timestamp = "2026-12-01T00:00:00Z".parse().unwrap();
     let before = december.saturating_sub(Duration::from_millis(1));
@@ -149,7 +149,7 @@ pub async fn a_new_month_begins_with_the_first_tier(store: Arc<dyn Store>) {
 }
 
 /// A refund gives back what the request was charged, and its place in the count, also when it was free.
-pub async fn a_refund_gives_back_its_place(store: Arc<dyn Store>) {
+pub async fn a_refund_gives_back_its_place(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let free = accepted(&*store, request(customer.key), NOON).await;
     commit_refund(&*store, refund_of(free), NOON).await;
@@ -179,7 +179,7 @@ pub async fn a_refund_gives_back_its_place(store: Arc<dyn Store>) {
 
 /// Requests in flight that are refunded cost nobody free requests, and move nobody into another tier: the next requests
 /// take their places, at their prices.
-pub async fn refunded_places_are_taken_again(store: Arc<dyn Store>) {
+pub async fn refunded_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let mut in_flight = Vec::new();
     for _ in 0..4 {
@@ -205,7 +205,7 @@ pub async fn refunded_places_are_taken_again(store: Arc<dyn Store>) {
 }
 
 /// The same for holds that are released, by a process that knows no more than their ids.
-pub async fn released_places_are_taken_again(store: Arc<dyn Store>) {
+pub async fn released_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holding = || request(customer.key).with_hold(terms());
     let mut open = Vec::new();
@@ -228,7 +228,7 @@ pub async fn released_places_are_taken_again(store: Arc<dyn Store>) {
 }
 
 /// Refunded places are gone with their month, and with their price.
-pub async fn refunded_places_end_with_their_month_and_price(store: Arc<dyn Store>) {
+pub async fn refunded_places_end_with_their_month_and_price(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let free = accepted(&*store, request(customer.key), NOON).await;
     let other = accepted(&*store, request(customer.key), NOON).await;
@@ -272,7 +272,7 @@ pub async fn a_refund_at_the_months_border_gives_back_its_place(store: Arc<dyn S
 }
 
 /// A request is refused when its tier costs more than its client allows; it is not counted.
-pub async fn a_tier_above_the_bound_is_refused(store: Arc<dyn Store>) {
+pub async fn a_tier_above_the_bound_is_refused(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let bounded = |most: &str| {
         let charge = request(customer.key);
@@ -290,7 +290,7 @@ pub async fn a_tier_above_the_bound_is_refused(store: Arc<dyn Store>) {
 }
 
 /// A repeated request has the price that it had, and is counted once.
-pub async fn a_repeated_request_is_counted_once(store: Arc<dyn Store>) {
+pub async fn a_repeated_request_is_counted_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let named = |name: &str| by_volume(charge_named(customer.key, 0, name));
     assert_eq!(charged(&*store, named("r1"), NOON).await, 0);
@@ -317,7 +317,7 @@ pub async fn a_repeated_request_is_counted_once(store: Arc<dyn Store>) {
 }
 
 /// A hold has the price of its tier, also a free one. A release gives its place back; anything else does not.
-pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
+pub async fn a_hold_is_counted_until_it_is_released(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holding = || request(customer.key).with_hold(terms());
     let free = accepted(&*store, holding(), NOON).await;
@@ -343,7 +343,7 @@ pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
 }
 
 /// A refused charge leaves the count as it is, whatever refuses it.
-pub async fn a_refused_request_is_not_counted(store: Arc<dyn Store>) {
+pub async fn a_refused_request_is_not_counted(store: Verified<dyn Store>) {
     let limits = metering_core::access::RateLimits::per_minute(3);
     let customer = super::scene::customer_with(&*store, 1, limits).await;
     assert_eq!(prices(&commit(&*store, vec![request(customer.key); 3], NOON).await), [0, 0, 5]);
