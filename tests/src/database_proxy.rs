@@ -71,9 +71,6 @@ impl Pair {
 
 impl DatabaseProxy {
     /// Starts a proxy to `target`, without faults.
-    ///
-    /// # Panics
-    /// If no port is free.
     #[must_use]
     pub fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");

@@ -1,4 +1,6 @@
 //! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
+//!
+//! Like assertions, functions that return no `Result` panic when what they do fails. Only other reasons are documented.
 
 mod batches;
 pub mod bench;

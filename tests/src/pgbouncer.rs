@@ -48,9 +48,6 @@ pub fn is_skipped() -> bool {
 impl<'c> Pooler<'c> {
     /// Starts a pooler with few connections to the server, shared as widely as `mode` (`session`, `transaction`,
     /// `statement`) allows.
-    ///
-    /// # Panics
-    /// If it does not listen.
     #[must_use]
     #[track_caller]
     pub fn start(cluster: &'c Cluster, mode: &str) -> Self {
@@ -98,9 +95,6 @@ impl<'c> Pooler<'c> {
     }
 
     /// The URLs of a new, empty schema: through the pooler, and directly.
-    ///
-    /// # Panics
-    /// If the pooler has none left.
     #[must_use]
     #[track_caller]
     pub fn fresh_schema(&self) -> (String, String) {

@@ -46,9 +46,6 @@ pub fn is_skipped() -> bool {
 }
 
 /// The URL of a new schema in the shared cluster; `None` if tests on PostgreSQL are disabled.
-///
-/// # Panics
-/// Same as [`Cluster::start`].
 #[must_use]
 #[track_caller]
 pub fn fresh_schema() -> Option<String> {
@@ -56,9 +53,6 @@ pub fn fresh_schema() -> Option<String> {
 }
 
 /// The schema in a URL from [`Cluster::fresh_schema`].
-///
-/// # Panics
-/// If the URL has none.
 #[must_use]
 pub fn schema_of(url: &str) -> &str {
     url.rsplit_once("%3D").expect("the URL names a schema").1
@@ -66,9 +60,6 @@ pub fn schema_of(url: &str) -> &str {
 
 impl Cluster {
     /// Starts one, with further settings (`-c name=value`), and returns once it responds.
-    ///
-    /// # Panics
-    /// If it does not.
     #[must_use]
     #[track_caller]
     pub fn start(settings: &[&str]) -> Self {
@@ -76,9 +67,6 @@ impl Cluster {
     }
 
     /// Like [`Cluster::start`], with its data in a new folder below `parent`, on whatever disk that is.
-    ///
-    /// # Panics
-    /// Same as [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
@@ -93,9 +81,6 @@ impl Cluster {
     }
 
     /// Starts one with TLS, using this certificate and key (PEM).
-    ///
-    /// # Panics
-    /// Same as [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {
@@ -110,9 +95,6 @@ impl Cluster {
     }
 
     /// Starts a standby that follows this server and serves queries.
-    ///
-    /// # Panics
-    /// If it does not start.
     #[must_use]
     #[track_caller]
     pub fn standby(&self) -> Self {
@@ -132,9 +114,6 @@ impl Cluster {
     }
 
     /// Terminates all connections except this command's, as an operator or a fault may.
-    ///
-    /// # Panics
-    /// If it does not respond.
     #[track_caller]
     pub fn end_connections(&self) {
         let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -143,9 +122,6 @@ impl Cluster {
     }
 
     /// Kills the server immediately, as in a power loss, and starts it again on the same port.
-    ///
-    /// # Panics
-    /// If it does not come back.
     #[track_caller]
     pub fn crash(&mut self) {
         self.kill();
@@ -153,9 +129,6 @@ impl Cluster {
     }
 
     /// Restarts a killed server on the same port.
-    ///
-    /// # Panics
-    /// If it does not come back.
     #[track_caller]
     pub fn start_again(&mut self) {
         self.watcher = spawn(self.folder.path(), self.port, &self.settings);
@@ -163,9 +136,6 @@ impl Cluster {
     }
 
     /// Promotes a standby to primary, and returns once it accepts writes.
-    ///
-    /// # Panics
-    /// If it cannot.
     #[track_caller]
     pub fn promote(&self) {
         assert_eq!(self.run("SELECT pg_promote()"), "t");
@@ -190,9 +160,6 @@ impl Cluster {
     }
 
     /// From now on accepts only these clients: lines of `pg_hba.conf`.
-    ///
-    /// # Panics
-    /// If it does not respond.
     #[track_caller]
     pub fn admit(&self, lines: &str) {
         let file = self.folder.path().join("data").join("pg_hba.conf");
@@ -231,9 +198,6 @@ impl Cluster {
     }
 
     /// Runs SQL, and returns what it printed.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     pub fn run(&self, sql: &str) -> String {
         let result = self.psql(sql);
@@ -243,9 +207,6 @@ impl Cluster {
     }
 
     /// Runs statements one by one.
-    ///
-    /// # Panics
-    /// If one fails.
     #[track_caller]
     pub fn run_all(&self, statements: &[&str]) {
         for sql in statements {

@@ -28,18 +28,12 @@ pub struct IssuedAccount {
 
 impl Site {
     /// An empty site.
-    ///
-    /// # Panics
-    /// If no temporary folder can be created.
     #[must_use]
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary folder can be created"), url: None }
     }
 
     /// A site whose database is elsewhere, for example in PostgreSQL.
-    ///
-    /// # Panics
-    /// Same as [`Site::new`].
     #[must_use]
     pub fn on_database(url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..Self::new() }
@@ -64,9 +58,6 @@ impl Site {
     }
 
     /// Writes a file and returns its path.
-    ///
-    /// # Panics
-    /// If it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("the file can be written");
@@ -90,9 +81,6 @@ impl Site {
     }
 
     /// Runs `metering admin --data DATA ARGS`.
-    ///
-    /// # Panics
-    /// If the program cannot be run.
     #[must_use]
     pub fn admin(&self, args: &[&str]) -> ProgramOutput {
         let mut command = command("metering");
@@ -107,9 +95,6 @@ impl Site {
     }
 
     /// Runs `metering admin --server URL ARGS` with an operator's token.
-    ///
-    /// # Panics
-    /// If the program cannot be run.
     #[must_use]
     pub fn admin_of_server(address: SocketAddr, token: &str, args: &[&str]) -> ProgramOutput {
         let mut command = command("metering");
@@ -119,9 +104,6 @@ impl Site {
     }
 
     /// Like [`Site::admin`] with `--json`: the document that a successful command prints.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     #[must_use]
     pub fn admin_json(&self, args: &[&str]) -> Value {
@@ -131,9 +113,6 @@ impl Site {
     }
 
     /// Creates an account with these credits and without caps.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn account(&self, credits: &str) -> IssuedAccount {
@@ -141,9 +120,6 @@ impl Site {
     }
 
     /// Creates an account with these credits and caps per minute and per day; 0 means no cap.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn account_with_caps(&self, credits: &str, rpm: u32, rpd: u32) -> IssuedAccount {
@@ -155,9 +131,6 @@ impl Site {
     }
 
     /// Asserts that the books add up exactly.
-    ///
-    /// # Panics
-    /// If they do not.
     #[track_caller]
     pub fn verify(&self) {
         let verified = self.admin_json(&["verify"]);
