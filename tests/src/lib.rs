@@ -14,6 +14,7 @@ pub mod database_proxy;
 pub mod debian_root;
 pub mod documents;
 pub mod latency;
+pub mod listener;
 pub mod litellm;
 pub mod litestream;
 pub mod llm_upstream;

@@ -1,9 +1,10 @@
 //! Several upstreams: which one serves a request, what goes on to the next one when it fails, and what that costs.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
+use metering_tests::listener;
 use metering_tests::ports::free_address;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
@@ -35,19 +36,10 @@ struct State {
 
 impl Upstream {
     fn start(response: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State { response, health: OK, heads: Vec::new() }));
         let serving = Arc::clone(&state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&serving);
-                std::thread::spawn(move || {
-                    // The server may have gone, or only check that someone listens here.
-                    let _ = respond(stream, &state);
-                });
-            }
-        });
+        // The server may have gone.
+        let address = listener::serve(move |stream| drop(respond(stream, &serving)));
         Self { address, state }
     }
 
@@ -73,23 +65,7 @@ impl Upstream {
 }
 
 fn respond(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
-    }
-    if head.is_empty() {
-        return Ok(());
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
+    let Some((mut head, body)) = listener::read_request(&stream)? else { return Ok(()) };
     head.push_str(&String::from_utf8_lossy(&body));
     let response = {
         let mut state = state.lock().unwrap();
