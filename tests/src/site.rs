@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::command::{ProgramOutput, command};
-use crate::server::ServerSetup;
+use crate::server::{Server, ServerSetup};
 
 /// A folder with a database, for servers and for the command-line program.
 #[derive(Debug)]
@@ -31,6 +31,23 @@ impl Site {
     #[must_use]
     pub fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a temporary folder can be created"), url: None }
+    }
+
+    /// A new site with an account that has these credits, and its running server.
+    #[track_caller]
+    #[must_use]
+    pub fn serving(credits: &str) -> (Self, IssuedAccount, Server) {
+        Self::serving_with(credits, |server| server)
+    }
+
+    /// The same with other settings of the server.
+    #[track_caller]
+    #[must_use]
+    pub fn serving_with(credits: &str, set: impl FnOnce(ServerSetup) -> ServerSetup) -> (Self, IssuedAccount, Server) {
+        let site = Self::new();
+        let account = site.account(credits);
+        let server = set(site.server()).start();
+        (site, account, server)
     }
 
     /// A site whose database is elsewhere, for example in PostgreSQL.

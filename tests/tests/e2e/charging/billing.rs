@@ -23,9 +23,7 @@ fn resolver(server: &Server, api_key: &str) -> Client {
 
 #[test]
 fn billing_api_is_off_without_a_secret() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     for client in [server.client(), server.client_with(&account.api_key), resolver(&server, &account.api_key)] {
         for endpoint in ["deduct", "lookup", "hold", "capture", "release"] {
             let path = format!("/internal/billing/{endpoint}");

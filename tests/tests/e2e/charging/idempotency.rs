@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use metering_tests::client::Client;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance, usage_events};
 
@@ -15,9 +15,7 @@ fn keyed(client: &Client, key: &str) -> Client {
 
 #[test]
 fn idempotency_key_is_valid_for_one_request_only() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let first = keyed(&client, "\"order-1\"").get(BASE).expect(200);
     assert_eq!(first.header("x-bds-credit-charged"), Some("0.0001388889"));
@@ -74,9 +72,7 @@ fn concurrent_retries_on_two_servers_are_charged_once() {
 
 #[test]
 fn refunded_request_is_charged_when_retried() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, _upstream, account, server) = served("1");
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let refunded = keyed(&client, "failing").get("/api/status/503").expect(503);

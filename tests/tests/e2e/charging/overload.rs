@@ -28,9 +28,7 @@ impl Drop for Lock {
 
 #[test]
 fn requests_wait_for_another_writer() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let _ = client.get(BASE).expect(200);
     let lock = Lock::on(&site);
@@ -54,9 +52,8 @@ fn requests_wait_for_another_writer() {
 
 #[test]
 fn requests_beyond_the_queue_are_refused_uncharged() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_METER__QUEUE", "2").set("METERING_METER__BATCH", "1").start();
+    let (site, account, server) =
+        Site::serving_with("1", |server| server.set("METERING_METER__QUEUE", "2").set("METERING_METER__BATCH", "1"));
     let client = server.client_with(&account.api_key);
     let lock = Lock::on(&site);
     let pending: Vec<_> = (0..24)

@@ -8,7 +8,7 @@ use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::Value;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wait::until;
 use crate::support::wire::{amount, balance, plan_with_long_timeout, usage_events};
 
@@ -80,9 +80,7 @@ fn unreachable_upstream_costs_nothing() {
 
 #[test]
 fn concurrent_refunds_add_up() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, _upstream, account, server) = served("1");
     let calls = ["/api/status/503", "/api/echo/word"].map(|path| request("GET", path, Some(&account.api_key), &[]));
     let result = run(plan_with_long_timeout(server.address(), 32, Stop::AfterRequests(1_000), calls));
     assert_eq!((result.with_status(503), result.with_status(200), result.errors), (500, 500, 0), "{result:?}");
@@ -131,9 +129,7 @@ fn response_that_is_none_costs_nothing() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         "HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n",
     ];
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &sending(&RESPONSES)]).start();
+    let (site, account, server) = Site::serving_with("1", |server| server.args(["--upstream", &sending(&RESPONSES)]));
     let client = server.client_with(&account.api_key);
     for response in RESPONSES {
         let refused = client.get("/mpp/ethPrice").expect(502);
@@ -247,9 +243,7 @@ fn truncated_response_is_visibly_truncated() {
 
 #[test]
 fn last_credit_is_refunded_when_its_request_fails() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("0.00000001");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, _upstream, account, server) = served("0.00000001");
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let _ = client.get("/api/status/503").expect(503);

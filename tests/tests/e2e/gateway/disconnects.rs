@@ -9,7 +9,7 @@ use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::served;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance, usage_events};
 
 fn request(account: &IssuedAccount, path: &str) -> Vec<u8> {
@@ -25,9 +25,7 @@ fn request_and_disconnect(server: &Server, request: &[u8], pause: Duration) {
 
 #[test]
 fn incomplete_request_is_not_charged() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let request = request(&account, BASE);
     for cut in (1..request.len()).step_by(7) {
         request_and_disconnect(&server, &request[..cut], Duration::ZERO);
@@ -38,9 +36,7 @@ fn incomplete_request_is_not_charged() {
 
 #[test]
 fn abandoned_request_is_charged_at_most_once() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let request = request(&account, BASE);
     let sent = 300;
     for number in 0..sent {
@@ -57,9 +53,8 @@ fn abandoned_request_is_charged_at_most_once() {
 
 #[test]
 fn unread_streams_release_their_slots() {
-    let site = Site::new();
-    let account = site.account("100");
-    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "4").start();
+    let (site, account, server) =
+        Site::serving_with("100", |server| server.set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "4"));
     let request = request(&account, STREAM);
     for number in 0..200 {
         request_and_disconnect(&server, &request, Duration::from_micros(number * 13 % 4_000));
@@ -76,9 +71,7 @@ fn unread_streams_release_their_slots() {
 
 #[test]
 fn disconnect_mid_response_stops_the_upstream() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, server) = served("1");
     let mut response = server.client_with(&account.api_key).open("/api/big/100000");
     assert!(!response.piece().unwrap().is_empty());
     assert_eq!(upstream.open_bodies(), 1);
@@ -90,9 +83,7 @@ fn disconnect_mid_response_stops_the_upstream() {
 
 #[test]
 fn half_closed_client_gets_its_response() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, _upstream, account, server) = served("1");
     let paths = ["/api/echo/word", "/api/slow/700", "/api/big/4", "/credits/balance", "/health"];
     for path in paths {
         for _ in 0..5 {
@@ -131,9 +122,7 @@ fn read_until(stream: &mut TcpStream, text: &str) -> String {
 
 #[test]
 fn half_closed_stream_is_served_while_it_is_read() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, server) = served("1");
     let mut stream = half_closed_stream(&server, &account);
     upstream.wait_for_streams(1);
     let _ = read_until(&mut stream, "text/event-stream");

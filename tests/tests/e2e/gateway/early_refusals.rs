@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::keys::made;
 use crate::mcp::metric;
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::balance;
 
 /// The head of a request with a body of this length.
@@ -67,9 +67,7 @@ fn refused_request_is_not_asked_for_its_body() {
 
 #[test]
 fn connection_stays_usable_if_the_body_is_small_and_says_that_it_closes_otherwise() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, _upstream, account, server) = served("1");
     let mut stream = connect(server.address()).unwrap();
     let refused = head("/api/echo", None, 5, "") + "hello";
     let served = head("/api/echo", Some(&account.api_key), 2, "Connection: close\r\n") + "ok";

@@ -9,9 +9,7 @@ use crate::support::wire::{BASE, STREAM, balance};
 
 #[test]
 fn stream_of_any_length_is_charged_once() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "50ms").start();
+    let (site, account, server) = Site::serving_with("1", |server| server.set("METERING_SAMPLE__BLOCK_TIME", "50ms"));
     let client = server.client_with(&account.api_key);
     let mut stream = client.open(STREAM);
     assert_eq!(stream.header("content-type"), Some("text/event-stream"));
@@ -55,9 +53,8 @@ fn streams_are_limited_per_key_and_slots_are_freed() {
 
 #[test]
 fn concurrent_streams_get_exactly_the_available_slots() {
-    let site = Site::new();
-    let account = site.account("10");
-    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "5").start();
+    let (_site, account, server) =
+        Site::serving_with("10", |server| server.set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "5"));
     let client = server.client_with(&account.api_key);
     let opening: Vec<_> = (0..40)
         .map(|_| {

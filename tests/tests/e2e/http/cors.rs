@@ -31,9 +31,7 @@ fn preflight(client: &Client, origin: &str, method: &str, path: &str) -> (u16, O
 
 #[test]
 fn only_listed_origins_may_call() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", PAGE).start();
+    let (site, account, server) = Site::serving_with("1", |server| server.set("METERING_HTTP__ALLOWED_ORIGINS", PAGE));
     let (anonymous, client) = (server.client(), server.client_with(&account.api_key));
     let before = balance(&client);
     let own =
@@ -66,9 +64,7 @@ fn only_listed_origins_may_call() {
 
 #[test]
 fn origins_listed_for_tools_may_call_only_tools() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_MCP__ALLOWED_ORIGINS", PAGE).start();
+    let (_site, account, server) = Site::serving_with("1", |server| server.set("METERING_MCP__ALLOWED_ORIGINS", PAGE));
     assert_eq!(preflight(&server.client(), PAGE, "POST", "/mcp"), (200, Some(PAGE.to_owned())));
     assert_eq!(preflight(&server.client(), PAGE, "GET", "/sse"), (200, Some(PAGE.to_owned())));
     assert_eq!(preflight(&server.client(), PAGE, "GET", BASE).1, None);

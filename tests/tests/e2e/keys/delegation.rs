@@ -53,9 +53,8 @@ fn helper_gets_half_a_credit_for_an_hour() {
 
 #[test]
 fn key_expires_by_itself_and_its_stream_ends() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_GATEWAY__STREAM_CHECK", "100ms").start();
+    let (_site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_GATEWAY__STREAM_CHECK", "100ms"));
     let owner = server.client_with(&account.api_key);
     let key = made(&owner, &json!({"expires_at": in_seconds(3)}));
     let client = server.client_with(&key.secret);
@@ -73,9 +72,8 @@ fn key_expires_by_itself_and_its_stream_ends() {
 
 #[test]
 fn what_stops_a_key_stops_all_below_it() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_GATEWAY__STREAM_CHECK", "100ms").start();
+    let (site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_GATEWAY__STREAM_CHECK", "100ms"));
     let owner = server.client_with(&account.api_key);
     let manages = json!({"scopes": ["call", "read", "manage"]});
     let parent = made(&owner, &manages);
@@ -104,9 +102,7 @@ fn what_stops_a_key_stops_all_below_it() {
 
 #[test]
 fn key_gives_away_no_more_than_it_has() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     let terms = json!({"scopes": ["call", "manage"], "routes": ["/mpp/snapshot/*"], "networks": ["127.0.0.0/8"],
         "expires_at": in_seconds(600), "limit": 1, "max_in_flight": 2, "requests_per_minute": 10});

@@ -62,9 +62,7 @@ fn key_is_refused_everywhere_from_elsewhere() {
 
 #[test]
 fn forwarded_addresses_of_clients_are_not_believed() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     let remote = server.client_with(&made(&owner, &json!({"networks": ["203.0.113.0/24"]})).secret);
     assert_eq!(from(&remote, "203.0.113.9").get(BASE).expect(403).error(), "key_network");

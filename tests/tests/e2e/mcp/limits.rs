@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::mcp::http::{accepting, call, initialize, post, sse_session, streamable_session};
 use crate::mcp::{BASE_TOOL, metric, wait_for_sessions};
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, usage_events};
 
 #[test]
@@ -207,9 +207,7 @@ fn sessions_are_limited_per_key_and_per_server() {
 
 #[test]
 fn server_stops_promptly_with_open_sessions() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let mut server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, mut server) = served("1");
     let client = server.client_with(&account.api_key);
     let open: Vec<_> = (0..10).map(|_| sse_session(&client)).collect();
     for (_, endpoint) in &open[..2] {

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::mcp::http::{call, initialize, post, sse_session, streamable_session};
 use crate::mcp::{BASE_TOOL, STREAM_TOOL, charged, credits, expected_tools, for_each_client};
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::served;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 /// A server that serves only MCP, on its own site.
@@ -112,9 +112,7 @@ fn gateway_outage_ends_no_session() {
 
 #[test]
 fn upstream_never_sees_a_key() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, server) = served("1");
     for_each_client(|agent, transport| {
         let session = agent.connect(&server, transport, &account.api_key);
         let tools = session.tools();

@@ -11,9 +11,7 @@ use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 #[test]
 fn every_client_lists_all_tools() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     for_each_client(|agent, transport| {
         let session = agent.connect(&server, transport, &account.api_key);
         assert_listing(&session);
@@ -154,9 +152,7 @@ fn stream_tool_returns_after_its_events_or_timeout() {
 
 #[test]
 fn invalid_arguments_are_tool_errors_and_cost_nothing() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let by_block = "bds_mpp_snapshot_allTrades_block_number";
     let metadata = "bds_mpp_pool_pool_address_metadata";
     // tool, arguments, field in the error
@@ -202,9 +198,7 @@ fn invalid_arguments_are_tool_errors_and_cost_nothing() {
 
 #[test]
 fn upstream_errors_are_tool_errors_with_their_json() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let nowhere = "0x00000000000000000000000000000000000000aa";
     for_each_client(|agent, transport| {
         let session = agent.connect(&server, transport, &account.api_key);
@@ -223,9 +217,7 @@ fn upstream_errors_are_tool_errors_with_their_json() {
 
 #[test]
 fn legacy_handshake_lists_the_same_tools() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let Some(agent) = Agent::start(Sdk::Python) else { return };
     for (index, transport) in Transport::ALL.into_iter().enumerate() {
         let session = agent.connect_with_handshake(&server, transport, &account.api_key);

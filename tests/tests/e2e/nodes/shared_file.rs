@@ -70,9 +70,7 @@ fn admin_commands_take_effect_immediately_in_a_busy_server() {
 #[test]
 fn command_line_and_server_show_the_same() {
     away_from_midnight();
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     for _ in 0..5 {
         let _ = client.get("/mpp/ethPrice").expect(200);

@@ -156,9 +156,7 @@ fn other_users_cannot_read_the_data() {
 
 #[test]
 fn sample_feed_is_marked_as_sample() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     server.expect_log("metering-server");
     let response = server.client_with(&account.api_key).get(BASE).expect(200);
     assert_eq!(response.header("x-sample-data"), Some("true"));
