@@ -16,7 +16,7 @@ use metering_core::store::{AutoTopUpChange, AutoTopUpSet, FullStore, PaymentStor
 use super::event_scene::reported;
 use super::processors;
 use super::sale::after;
-use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, post, racing};
+use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, paged, post, racing};
 
 /// What a top-up costs, in cents.
 const PRICE: u64 = 1_000;
@@ -60,15 +60,8 @@ pub(super) fn payment(id: &str) -> ProcessorRef {
 
 /// All accounts that are due, from pages of one.
 async fn due(store: &dyn PaymentStore) -> Vec<AccountId> {
-    let (mut found, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.due_top_ups(after.as_ref(), 1).await.unwrap();
-        found.extend(page.items.into_iter().map(|settings| settings.account));
-        after = page.next;
-        if after.is_none() {
-            return found;
-        }
-    }
+    let found = paged(1, async |after, limit| store.due_top_ups(after, limit).await).await;
+    found.into_iter().map(|settings| settings.account).collect()
 }
 
 /// A card and a rule are stored as they were set. Without a card there is no rule.

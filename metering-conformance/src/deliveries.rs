@@ -10,7 +10,7 @@ use metering_core::events::{
     AttemptOutcome, Delivery, DeliveryBacklog, DeliveryCounts, DeliveryFilter, DeliveryId, DeliveryState, Event,
     Progress, WebhookChange, WebhookHealth, WebhookId,
 };
-use metering_core::store::{EventStore, Page};
+use metering_core::store::EventStore;
 
 use super::event_scene::{
     MANY, at, charge_each, claim, claim_one, delivered, deliveries, delivery, events, failed, finish, hook,
@@ -18,7 +18,7 @@ use super::event_scene::{
 };
 use super::hold_scene::{act, later, open};
 use super::key_scene::{caller, issue};
-use super::scene::{NOON, Verified, customer, new_id};
+use super::scene::{NOON, Verified, customer, new_id, paged};
 
 async fn kinds(store: &dyn EventStore, account: Option<&AccountId>, webhook: &WebhookId) -> Vec<EventKind> {
     let all = deliveries(store, account).await.into_iter().filter(|delivery| delivery.webhook == *webhook);
@@ -80,16 +80,8 @@ async fn all_pages(
     filter: DeliveryFilter,
     limit: u32,
 ) -> Vec<DeliveryId> {
-    let (mut ids, mut after) = (Vec::new(), None);
-    loop {
-        let Page { items, next } = store.deliveries(account, filter, after.as_ref(), limit).await.unwrap();
-        assert!(items.len() <= usize::try_from(limit).unwrap());
-        ids.extend(items.into_iter().map(|delivery| delivery.id));
-        if next.is_none() {
-            return ids;
-        }
-        after = next;
-    }
+    let found = paged(limit, async |after, limit| store.deliveries(account, filter, after, limit).await).await;
+    found.into_iter().map(|delivery| delivery.id).collect()
 }
 
 /// Deliveries are listed newest first, in pages, by webhook and by state.

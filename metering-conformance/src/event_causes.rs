@@ -14,7 +14,9 @@ use metering_core::store::{
 use super::event_scene::{at, events, later_events, newest, reported};
 use super::hold_scene::{FALLBACK, act, capture, later, open};
 use super::key_scene::{budget, caller, change, changed, create_key, first, issue, manager, new_key_of, revoke};
-use super::scene::{BASE, NOON, Verified, atoms, charge, commit, create, customer, new_account, new_id, new_key};
+use super::scene::{
+    BASE, NOON, Verified, atoms, charge, commit, create, customer, new_account, new_id, new_key, paged,
+};
 
 fn of_key(account: &AccountId, id: &KeyId, name: &str) -> String {
     format!(r#"{{"org_id":"{account}","key_id":"{id}","key_name":"{name}"}}"#)
@@ -200,16 +202,7 @@ pub async fn events_are_paged_newest_first(store: Arc<dyn EventStore>) {
     assert_eq!(all.len(), 7);
     all.reverse();
     for limit in [1, 2, 3, 7, 8] {
-        let (mut found, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.events(&owner.id, after.as_ref(), limit).await.unwrap();
-            assert!(page.items.len() <= usize::try_from(limit).unwrap());
-            found.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = paged(limit, async |after, limit| store.events(&owner.id, after, limit).await).await;
         assert_eq!(found, all, "{limit} at a time");
     }
     // An event that comes between two pages is not on the second one.

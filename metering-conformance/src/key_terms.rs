@@ -13,7 +13,7 @@ use metering_core::usage::{ActivityKind, KeyLabel, KeyTotal};
 use super::key_scene::{caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status};
 use super::scene::{
     ALWAYS, BASE, DAY, NOON, Verified, accepted, all_daily_totals, atoms, balance, charge, commit, commit_refund,
-    customer, new_id, new_key, refused, report,
+    customer, new_id, new_key, paged, refused, report,
 };
 
 /// An account begins with one key, which may do everything.
@@ -95,16 +95,8 @@ pub async fn keys_are_paged_by_creation(store: Arc<dyn Store>) {
     let all = store.keys(&customer.id, None, 100, NOON.day()).await.unwrap().items;
     revoke(&*store, &customer.id, &all[3].key.id).await;
     for limit in [1, 2, 3, 5, 6, 100] {
-        let (mut numbers, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.keys(&customer.id, after.as_ref(), limit, NOON.day()).await.unwrap();
-            assert!(page.items.len() <= usize::try_from(limit).unwrap());
-            numbers.extend(page.items.iter().map(|status| status.key.number.get()));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = paged(limit, async |after, limit| store.keys(&customer.id, after, limit, NOON.day()).await).await;
+        let numbers: Vec<_> = found.iter().map(|status| status.key.number.get()).collect();
         assert_eq!(numbers, [0, 1, 2, 4, 5, 6], "limit {limit}");
     }
     for text in ["", "x", "1;2", "key_0123456789abcdef0123"] {

@@ -8,7 +8,7 @@ use metering_core::charging::{Outcome, Posting, Refund};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry};
 use metering_core::random::SystemRandomness;
-use metering_core::store::{Created, NewAccount, Page, Posted, Store, Verification};
+use metering_core::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
 use metering_core::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};
 use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
 use tokio::task::JoinSet;
@@ -173,6 +173,23 @@ where
 {
     let tasks: JoinSet<_> = items.into_iter().map(|item| task(Arc::clone(store), item)).collect();
     tasks.join_all().await
+}
+
+/// Reads a list in pages of at most `limit` items.
+pub(super) async fn paged<T>(
+    limit: u32,
+    read: impl AsyncFn(Option<&Cursor>, u32) -> Result<Page<T>, StoreError>,
+) -> Vec<T> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let Page { items, next } = read(after.as_ref(), limit).await.unwrap();
+        assert!(items.len() <= limit as usize, "no page is longer than the limit");
+        found.extend(items);
+        match next {
+            Some(next) => after = Some(next),
+            None => return found,
+        }
+    }
 }
 
 /// Reads an account that must exist.

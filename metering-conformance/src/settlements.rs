@@ -16,7 +16,7 @@ use super::sale::{
 };
 use super::scene::{
     BASE, MINUTE, NOON, Verified, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer,
-    post, racing, refused, totals,
+    paged, post, racing, refused, totals,
 };
 
 const CHAIN: u64 = TARGET.chain_id;
@@ -203,16 +203,8 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>)
     stepped(&*store, tx(4), SettlementStep::Reverse).await;
     stepped(&*store, elsewhere(1), SettlementStep::Finalize).await;
     for size in [1, 2, 3, 4, 100] {
-        let (mut found, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.unsettled_payments(CHAIN, after.as_ref(), size).await.unwrap();
-            assert!(page.items.len() <= size as usize);
-            found.extend(page.items.into_iter().map(|record| record.payment.tx));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = paged(size, async |after, size| store.unsettled_payments(CHAIN, after, size).await).await;
+        let found: Vec<_> = found.into_iter().map(|record| record.payment.tx).collect();
         assert_eq!(found, [1, 3, 4, 5].map(tx), "{size}");
     }
     assert_eq!(store.unsettled_payments(1, None, 100).await.unwrap().items.len(), 4);
