@@ -15,6 +15,8 @@ pub struct Site {
     folder: TempDir,
     /// A database other than the file in its folder.
     url: Option<String>,
+    /// Whether the books are verified when a test ends.
+    verifies: bool,
 }
 
 /// An account as `metering admin account create` printed it.
@@ -30,10 +32,20 @@ impl Site {
     /// An empty site.
     #[must_use]
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder can be created"), url: None }
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
+        Self { folder, url: None, verifies: false }
     }
 
-    /// A new site with an account that has these credits, and its running server.
+    /// An empty site whose books must add up when it is dropped, as at the end of a test.
+    #[must_use]
+    pub fn verified() -> Self {
+        let mut site = Self::new();
+        site.verifies = true;
+        site
+    }
+
+    /// A new site with an account that has these credits, and its running server. The books are verified as in
+    /// [`Site::verified`].
     #[track_caller]
     #[must_use]
     pub fn serving(credits: &str) -> (Self, IssuedAccount, Server) {
@@ -44,7 +56,7 @@ impl Site {
     #[track_caller]
     #[must_use]
     pub fn serving_with(credits: &str, set: impl FnOnce(ServerSetup) -> ServerSetup) -> (Self, IssuedAccount, Server) {
-        let site = Self::new();
+        let site = Self::verified();
         let account = site.account(credits);
         let server = set(site.server()).start();
         (site, account, server)
@@ -53,7 +65,9 @@ impl Site {
     /// A site whose database is elsewhere, for example in PostgreSQL.
     #[must_use]
     pub fn on_database(url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), ..Self::new() }
+        let mut site = Self::new();
+        site.url = Some(url.into());
+        site
     }
 
     /// The path of a file of the site.
@@ -152,6 +166,14 @@ impl Site {
     pub fn verify(&self) {
         let verified = self.admin_json(&["verify"]);
         assert_eq!(verified["discrepancies"], Value::Array(Vec::new()), "{verified}");
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if self.verifies && !std::thread::panicking() {
+            self.verify();
+        }
     }
 }
 

@@ -42,7 +42,6 @@ fn idempotency_key_is_valid_for_one_request_only() {
     // Idempotency keys are per account.
     let other = site.account("1");
     let _ = keyed(&server.client_with(&other.api_key), "order-1").get(BASE).expect(200);
-    site.verify();
 }
 
 #[test]
@@ -72,7 +71,7 @@ fn concurrent_retries_on_two_servers_are_charged_once() {
 
 #[test]
 fn refunded_request_is_charged_when_retried() {
-    let (site, _upstream, account, server) = served("1");
+    let (_site, _upstream, account, server) = served("1");
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let refunded = keyed(&client, "failing").get("/api/status/503").expect(503);
@@ -82,7 +81,6 @@ fn refunded_request_is_charged_when_retried() {
     // The key can be used again, even for another request.
     let _ = keyed(&client, "failing").get("/api/echo/word").expect(200);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
-    site.verify();
 }
 
 #[test]

@@ -47,7 +47,6 @@ fn requests_wait_for_another_writer() {
         let _ = waiting.join().unwrap().expect(200);
     }
     assert_eq!(balance(&client), amount(CREDIT - 9 * BASE_CALL));
-    site.verify();
 }
 
 #[test]
@@ -81,5 +80,4 @@ fn requests_beyond_the_queue_are_refused_uncharged() {
     }
     assert!(accepted >= 1, "{accepted}");
     assert_eq!(balance(&client), amount(CREDIT - accepted * BASE_CALL));
-    site.verify();
 }

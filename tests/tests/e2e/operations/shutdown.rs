@@ -60,7 +60,6 @@ fn request_in_flight_finishes_and_new_ones_are_refused() {
     drop(server);
     let server = site.server().start();
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
-    site.verify();
 }
 
 #[test]

@@ -150,7 +150,7 @@ impl Drop for OpenStream {
 /// A service, and a server with its catalogue in front of it, which has an account with these credits.
 #[track_caller]
 pub(crate) fn served(credits: &str) -> (Site, Upstream, IssuedAccount, Server) {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account(credits);
     let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     (site, upstream, account, server)

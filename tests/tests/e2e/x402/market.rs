@@ -111,7 +111,7 @@ impl Market {
 
     /// A market on this chain. It may have no offers yet.
     pub(crate) fn on(chain: Chain, terms: &Terms) -> Self {
-        let (site, recipient) = (Site::new(), chain.wallet().poor_account());
+        let (site, recipient) = (Site::verified(), chain.wallet().poor_account());
         let settle = terms.settle.clone().unwrap_or_else(|| own(&site, &chain.wallet().new_account()));
         let rpc_url = terms.rpc_url.clone().unwrap_or_else(|| chain.url());
         let settings = format!(
