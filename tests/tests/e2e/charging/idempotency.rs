@@ -46,7 +46,7 @@ fn idempotency_key_is_valid_for_one_request_only() {
 
 #[test]
 fn concurrent_retries_on_two_servers_are_charged_once() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let servers = [site.server().start(), site.server().start()];
     for round in 0..8_i64 {
@@ -66,7 +66,6 @@ fn concurrent_retries_on_two_servers_are_charged_once() {
         }
         assert_eq!(balance(&servers[0].client_with(&account.api_key)), amount(CREDIT - (round + 1) * BASE_CALL));
     }
-    site.verify();
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn refunded_request_is_charged_when_retried() {
 
 #[test]
 fn retry_after_a_disconnect_is_served_uncharged() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "4s");
     let server = setup.args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
@@ -124,5 +123,4 @@ fn retry_after_a_disconnect_is_served_uncharged() {
     assert_eq!(served.header("x-bds-credit-balance"), Some(&*charged));
     assert_eq!((balance(&client), usage_events(&client)), (charged, 1));
     until("it is recorded", || keyed(&client, "gone").get("/api/slow/3000").error() == "idempotency_key_used");
-    site.verify();
 }

@@ -14,7 +14,7 @@ use crate::support::wire::{amount, balance, plan_with_long_timeout, usage_events
 
 #[test]
 fn undelivered_request_is_refunded_before_its_error_response() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let server = site
         .server()
@@ -48,12 +48,11 @@ fn undelivered_request_is_refunded_before_its_error_response() {
     };
     assert_eq!(amounts("usage_refund"), vec!["0.0001388889"; 4]);
     assert_eq!(amounts("usage"), vec!["-0.0001388889"; 5]);
-    site.verify();
 }
 
 #[test]
 fn unreachable_upstream_costs_nothing() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     // Bound and closed again, so nothing listens there.
     let closed = free_address();
@@ -75,7 +74,6 @@ fn unreachable_upstream_costs_nothing() {
     for _ in 0..20 {
         assert_eq!(client.get("/mpp/stream/allTrades").status, 502);
     }
-    site.verify();
 }
 
 #[test]
@@ -152,7 +150,7 @@ fn interim_response_is_skipped() {
 
 #[test]
 fn stream_that_gets_a_free_status_costs_nothing() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let upstream = sending(&[
         "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 9\r\nContent-Length: 4\r\n\r\nbusy",
@@ -166,7 +164,6 @@ fn stream_that_gets_a_free_status_costs_nothing() {
         assert_eq!(response.header("x-bds-credit-charged"), Some(charged), "{status}");
     }
     assert_eq!(balance(&client), "0.99");
-    site.verify();
 }
 
 #[test]
@@ -190,7 +187,7 @@ fn empty_response_counts_as_delivered() {
 
 #[test]
 fn stream_broken_before_its_first_event_is_refunded() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -211,12 +208,11 @@ fn stream_broken_before_its_first_event_is_refunded() {
     release.send(()).unwrap();
     assert!(stream.finish().is_err(), "a broken stream must not look complete");
     assert_eq!(balance(&client), "1");
-    site.verify();
 }
 
 #[test]
 fn truncated_response_is_visibly_truncated() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -236,7 +232,6 @@ fn truncated_response_is_visibly_truncated() {
     }
     // Part of it was delivered, so it stays charged.
     assert_eq!(balance(&client), amount((7_200 - 4 * 5) * 1_000_000));
-    site.verify();
 }
 
 #[test]

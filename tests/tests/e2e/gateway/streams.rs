@@ -24,7 +24,7 @@ fn stream_of_any_length_is_charged_once() {
 
 #[test]
 fn streams_are_limited_per_key_and_slots_are_freed() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("1"), site.account("1"));
     let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "3").start();
     let client = server.client_with(&account.api_key);
@@ -47,7 +47,6 @@ fn streams_are_limited_per_key_and_slots_are_freed() {
         std::thread::sleep(Duration::from_millis(20));
     };
     drop(again);
-    site.verify();
 }
 
 #[test]
@@ -69,7 +68,7 @@ fn concurrent_streams_get_exactly_the_available_slots() {
 
 #[test]
 fn streams_of_a_revoked_key_end() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let (account, other) = (site.account("1"), site.account("1"));
     let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let client = server.client_with(&account.api_key);
@@ -88,5 +87,4 @@ fn streams_of_a_revoked_key_end() {
     upstream.wait_for_streams(1);
     upstream.send("for the other");
     let _ = others.read_until("for the other");
-    site.verify();
 }

@@ -74,12 +74,11 @@ fn origins_listed_for_tools_may_call_only_tools() {
 
 #[test]
 fn browser_lets_only_listed_origins_call() {
-    let (site, pages) = (Site::new(), [Site::new(), Site::new()]);
+    let (site, pages) = (Site::verified(), [Site::new(), Site::new()]);
     let account = site.account("1");
     // Two servers, for pages of two other origins.
     let pages = pages.each_ref().map(|site| site.server().start());
     let [page, elsewhere] = pages.each_ref().map(|server| format!("http://{}", server.address()));
     let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", &page).start();
     play("crossOrigin", &server, json!({"key": account.api_key, "page": page, "elsewhere": elsewhere}));
-    site.verify();
 }

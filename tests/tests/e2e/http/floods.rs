@@ -49,7 +49,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 
 #[test]
 fn idle_flood_from_few_addresses_delays_no_one_else() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     // Nothing times out during the test: only the limits make room.
     let server = limits(site.server(), 100, 50).set("METERING_HTTP__HEADER_TIMEOUT", "10m").start();
@@ -82,7 +82,6 @@ fn idle_flood_from_few_addresses_delays_no_one_else() {
     }
     assert!(closed(&server, "server_limit") > 0);
     drop(flood);
-    site.verify();
 }
 
 #[test]
@@ -111,7 +110,7 @@ fn connections_are_limited_per_address() {
 
 #[test]
 fn requests_in_progress_are_not_closed_for_new_connections() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let setup = limits(site.server(), 4, 4).args(["--upstream", &upstream.url()]).args(catalogue(&site));
     let server = setup.start();
@@ -136,7 +135,6 @@ fn requests_in_progress_are_not_closed_for_new_connections() {
     for waiting in waiting {
         assert_eq!(waiting.join().unwrap().expect(200).text(), "at last");
     }
-    site.verify();
 }
 
 #[test]
@@ -161,7 +159,7 @@ fn unread_pipelined_responses_are_dropped_in_time() {
 
 #[test]
 fn unread_streams_end_with_their_key() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let (account, other) = (site.account("1"), site.account("1"));
     let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
     let server = setup.set("METERING_HTTP__WRITE_TIMEOUT", "10m").start();
@@ -189,7 +187,6 @@ fn unread_streams_end_with_their_key() {
     upstream.send("for the other");
     let _ = others.read_until("for the other");
     drop(unread);
-    site.verify();
 }
 
 #[cfg(target_os = "linux")]

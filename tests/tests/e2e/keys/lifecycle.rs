@@ -8,7 +8,7 @@ use crate::support::wire::BASE;
 
 #[test]
 fn key_is_made_listed_changed_and_deleted() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("2"), site.account("2"));
     let server = site.server().start();
     let (client, stranger) = (server.client_with(&account.api_key), server.client_with(&other.api_key));
@@ -54,7 +54,6 @@ fn key_is_made_listed_changed_and_deleted() {
         "an account keeps its first"
     );
     assert!(!server.log().contains("sk_live_"));
-    site.verify();
 }
 
 #[test]

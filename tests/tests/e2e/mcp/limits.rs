@@ -56,7 +56,7 @@ fn two_hundred_sessions_are_served_and_charged_exactly() {
 
 #[test]
 fn killed_client_leaves_no_session_or_stream() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let server = site
         .server()
         .args(["--upstream", &upstream.url()])
@@ -84,7 +84,6 @@ fn killed_client_leaves_no_session_or_stream() {
         let client = server.client_with(&account.api_key);
         assert_eq!(balance(&client), amount(CREDIT - BASE_CALL - 72_000_000), "{sdk:?} {transport:?}");
     }
-    site.verify();
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn url(address: SocketAddr) -> String {
 
 #[test]
 fn separate_process_gives_same_results_without_a_database() {
-    let (site, mcp_site) = (Site::new(), Site::new());
+    let (site, mcp_site) = (Site::verified(), Site::new());
     let gateway = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     let server = mcp_server(&mcp_site, &url(gateway.address()));
     for_each_client(|agent, transport| {
@@ -69,12 +69,11 @@ fn separate_process_gives_same_results_without_a_database() {
     assert_eq!(resource["authorization_servers"], json!([url(gateway.address())]));
     assert!(!mcp_site.database().exists(), "the MCP process must not create a database");
     assert_eq!(balance(&gateway.client_with(&account.api_key)), "1");
-    site.verify();
 }
 
 #[test]
 fn gateway_outage_ends_no_session() {
-    let (site, mcp_site) = (Site::new(), Site::new());
+    let (site, mcp_site) = (Site::verified(), Site::new());
     let account = site.account("1");
     let gateway = site.server().start();
     let address = gateway.address();
@@ -107,7 +106,6 @@ fn gateway_outage_ends_no_session() {
     let seen = stream.read_until("credits_charged");
     assert!(seen.contains("\"id\":3") && !seen.contains("\"id\":2"), "{seen}");
     assert_eq!(balance(&Client::new(address).with_key(&account.api_key)), amount(CREDIT - BASE_CALL));
-    site.verify();
 }
 
 #[test]

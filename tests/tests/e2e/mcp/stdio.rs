@@ -29,7 +29,7 @@ fn connect(agent: &Agent, environment: &[(&'static str, String)]) -> metering_te
 
 #[test]
 fn both_official_clients_use_every_tool_of_a_local_server() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     for sdk in Sdk::ALL {
         let account = site.account("1");
@@ -59,7 +59,6 @@ fn both_official_clients_use_every_tool_of_a_local_server() {
         let mut calls = usage["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
         assert!(calls.all(|entry| entry["client_source"] == "mcp"), "{usage}");
     }
-    site.verify();
 }
 
 #[test]

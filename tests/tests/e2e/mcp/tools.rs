@@ -64,7 +64,7 @@ fn assert_schema(schema: &Value, expected: &ExpectedTool) {
 
 #[test]
 fn every_tool_returns_the_gateways_response_and_is_charged() {
-    let (site, direct) = (Site::new(), Site::new());
+    let (site, direct) = (Site::verified(), Site::new());
     let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     // The same responses from another server, whose books are not checked.
     let reference = direct.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
@@ -95,7 +95,6 @@ fn every_tool_returns_the_gateways_response_and_is_charged() {
         assert_eq!(plans, server.client().get("/credits/plans").expect(200).json());
         assert_charges(&site, &server.client_with(&account.api_key), left, &tools);
     });
-    site.verify();
 }
 
 #[track_caller]
@@ -126,7 +125,7 @@ fn assert_charges(site: &Site, client: &metering_tests::client::Client, left: i6
 
 #[test]
 fn stream_tool_returns_after_its_events_or_timeout() {
-    let site = Site::new();
+    let site = Site::verified();
     let server =
         site.server().set("METERING_SAMPLE__BLOCK_TIME", "20ms").set("METERING_MCP__STREAM_WAIT", "30s").start();
     let slow = Site::new();
@@ -147,7 +146,6 @@ fn stream_tool_returns_after_its_events_or_timeout() {
         let data = charged(session.call(STREAM_TOOL, &json!({"max_events": 50})), 72_000_000, CREDIT - 72_000_000);
         assert_eq!(data["ended_by"], "time", "{data}");
     });
-    site.verify();
 }
 
 #[test]

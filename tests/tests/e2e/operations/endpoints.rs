@@ -101,7 +101,7 @@ fn port_in_use_is_a_clear_error() {
 
 #[test]
 fn newer_database_is_refused_and_left_unchanged() {
-    let site = Site::new();
+    let site = Site::verified();
     let _ = site.account("1");
     let set = |version: i64| {
         let database = rusqlite::Connection::open(site.database()).unwrap();
@@ -119,7 +119,6 @@ fn newer_database_is_refused_and_left_unchanged() {
     set(version);
     let server = site.server().start();
     let _ = server.client().get("/ready").expect(200);
-    site.verify();
 }
 
 #[test]

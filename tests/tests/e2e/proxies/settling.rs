@@ -39,7 +39,7 @@ fn settle(server: &Server, id: &str, status: u16) -> Response {
 
 #[test]
 fn a_request_is_settled_once_on_any_node() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let (first, second) = (server(&site, "5m"), server(&site, "5m"));
     let client = first.client_with(&account.api_key);
@@ -65,12 +65,11 @@ fn a_request_is_settled_once_on_any_node() {
     assert_eq!(first.client().post("/internal/billing/settle", &body).expect(403).error(), "forbidden");
     let _ = settle(&first, &id, 502).expect(200);
     assert_eq!(balance(&client), amount(left));
-    site.verify();
 }
 
 #[test]
 fn a_request_that_nobody_settles_is_charged() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let server = server(&site, "10s");
     let client = server.client_with(&account.api_key);
@@ -84,7 +83,6 @@ fn a_request_that_nobody_settles_is_charged() {
     assert_eq!(state(), "captured");
     assert_eq!(settle(&server, &id, 502).expect(200).json()["changed"], false);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
-    site.verify();
 }
 
 #[test]
@@ -101,7 +99,7 @@ fn a_catalogue_with_prices_by_usage_needs_it() {
 #[test]
 fn nginx_settles_after_each_response() {
     metering_tests::skip_if!(is_skipped());
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let server = server(&site, "5m");
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
@@ -119,5 +117,4 @@ fn nginx_settles_after_each_response() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(balance(&direct), amount(CREDIT - 2 * BASE_CALL), "only 404 and 200 cost something");
-    site.verify();
 }
