@@ -4,12 +4,8 @@ use metering_tests::chain::Chain;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use super::market::{Call, Market, PURSE, Stock, Terms, chain};
+use super::market::{Call, Market, OFFER, PURSE, Stock, Terms, UNITS, chain};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
 
 /// Checks a call that was paid: two requests, and a receipt that names the account and its balance.
 #[track_caller]

@@ -10,13 +10,9 @@ use metering_tests::chain::proxy::fault::Fault;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use super::market::{Call, Market, Stock, Terms, chain, own};
+use super::market::{Call, Market, OFFER, Stock, Terms, UNITS, chain, own};
 use crate::support::wait::{until, until_within};
-use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
+use crate::support::wire::{BASE, BASE_CALL, amount, balance};
 
 /// How many transactions wait for a block.
 fn pending(chain: &Chain) -> Value {

@@ -6,15 +6,11 @@ use metering_tests::client::Client;
 use metering_tests::worker;
 use serde_json::{Value, json};
 
-use super::market::{CHAIN_ID, Market, PURSE, Terms, chain, folder};
+use super::market::{CHAIN_ID, Market, OFFER, PURSE, Terms, UNITS, chain, folder};
 use crate::mcp::http::{initialize, post, sse_session, streamable_session};
 use crate::mcp::{BASE_TOOL, STREAM_TOOL};
 use crate::support::wait::until;
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
 
 /// How the client connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

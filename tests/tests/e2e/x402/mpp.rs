@@ -7,13 +7,9 @@ use metering_tests::chain::account::Account;
 use metering_tests::worker;
 use serde_json::{Value, json};
 
-use super::market::{Call, Market, PURSE, Terms, chain, folder};
+use super::market::{Call, Market, OFFER, PURSE, Terms, UNITS, chain, folder};
 use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
 
 /// A published client.
 #[derive(Debug, Clone, Copy)]

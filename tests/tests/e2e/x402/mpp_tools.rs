@@ -7,13 +7,9 @@ use metering_tests::chain::account::Account;
 use metering_tests::worker;
 use serde_json::{Value, json};
 
-use super::market::{Market, PURSE, folder};
+use super::market::{Market, OFFER, PURSE, UNITS, folder};
 use crate::mcp::BASE_TOOL;
-use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
+use crate::support::wire::{BASE_CALL, amount, balance};
 
 /// A published client, and how it connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

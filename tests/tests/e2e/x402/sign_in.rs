@@ -3,12 +3,8 @@
 use metering_tests::chain::account::Account;
 use serde_json::{Value, json};
 
-use super::market::{Call, Market, PURSE, Stock};
-use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
+use super::market::{Call, Market, OFFER, PURSE, Stock, UNITS};
+use crate::support::wire::{BASE, BASE_CALL, amount, balance};
 
 /// The kinds of requests that were made.
 fn made(call: &Call) -> Vec<&str> {

@@ -7,13 +7,10 @@ use metering_tests::client::Client;
 use metering_tests::response::Response;
 use serde_json::{Value, json};
 
-use super::market::{CHAIN_ID, Market, Stock, Terms, chain};
-use super::signing::{UNITS, signed};
+use super::market::{CHAIN_ID, Market, OFFER, Stock, Terms, UNITS, chain};
+use super::signing::signed;
 use crate::support::wait::until;
-use crate::support::wire::{CREDIT, amount, balance, retry_after};
-
-/// The cheapest offer, in credits.
-const OFFER: i64 = CREDIT / 20;
+use crate::support::wire::{amount, balance, retry_after};
 
 /// Both paths of the endpoint.
 const PAY: [&str; 2] = ["/credits/pay", "/internal/billing/pay"];
