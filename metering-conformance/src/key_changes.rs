@@ -150,22 +150,6 @@ pub async fn revoked_key_revokes_the_keys_below(store: Verified<dyn Store>) {
     assert_eq!(outcome, KeyChanged::NoSuchKey);
 }
 
-/// What a change leaves out stays as it is, also when a parent key has narrower terms by now.
-pub async fn change_completes_only_what_it_sets(store: Arc<dyn Store>) {
-    let customer = customer(&*store, BASE).await;
-    let parent = issue(&*store, &customer.id, None, manager()).await;
-    let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
-    let (expires_at, routes) = (Some(NOON.saturating_add(DAY)), "/a/*".parse().ok());
-    let narrower = TermsChange { expires_at: Some(expires_at), routes: routes.clone(), ..NO_CHANGE() };
-    change(&*store, &customer.id, &parent.id, narrower).await;
-    let renamed = TermsChange { name: "renamed".parse().ok(), ..NO_CHANGE() };
-    let found = change(&*store, &customer.id, &child.id, renamed).await.terms;
-    assert_eq!(found, KeyTerms { name: "renamed".parse().unwrap(), ..caller() });
-    let open = TermsChange { expires_at: Some(None), routes: "".parse().ok(), ..NO_CHANGE() };
-    let found = change(&*store, &customer.id, &child.id, open).await.terms;
-    assert_eq!((found.expires_at, Some(found.routes)), (expires_at, routes));
-}
-
 /// 16 callers create keys where five have room: five are created.
 pub async fn racing_creations_stay_below_the_limit(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
@@ -247,32 +231,6 @@ pub async fn first_key_keeps_its_power(store: Verified<dyn Store>) {
     }
 }
 
-/// Changes are refused in a fixed order, and then change nothing.
-pub async fn change_refusals_have_a_fixed_order(store: Verified<dyn Store>) {
-    let customer = customer(&*store, BASE).await;
-    let first = first(&*store, &customer).await;
-    let parent = issue(&*store, &customer.id, None, KeyTerms { max_in_flight: 3, ..manager() }).await;
-    let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
-    store.report_leaked(&child.secret, NOON).await.unwrap().expect("the secret works");
-    store.report_leaked(&first.secret, NOON).await.unwrap().expect("the secret works");
-    let daily = Some(Some(BudgetReset::Daily));
-    let wide = TermsChange { max_in_flight: Some(4), ..NO_CHANGE() };
-    let no_limit = TermsChange { limit_reset: daily, ..wide.clone() };
-    let enabled = TermsChange { disabled: Some(false), ..no_limit.clone() };
-    let weaker = TermsChange { scopes: Some(Scopes::default()), ..enabled.clone() };
-    let table = [
-        (&first.id, weaker, KeyChanged::FirstKey),
-        (&child.id, enabled, KeyChanged::Leaked),
-        (&child.id, no_limit, KeyChanged::NoLimit),
-        (&child.id, wide, KeyChanged::Wider(WiderTerms::MaxInFlight)),
-    ];
-    for (id, change, expected) in table {
-        let before = status(&*store, &customer.id, id, NOON).await;
-        assert_eq!(try_change(&*store, &customer.id, id, None, change).await, expected);
-        assert_eq!(status(&*store, &customer.id, id, NOON).await, before, "{expected:?}");
-    }
-}
-
 /// A key that changes itself may only narrow its terms: it keeps its budget, the budget's period, and its limits.
 pub async fn key_may_only_narrow_itself(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
@@ -288,14 +246,8 @@ pub async fn key_may_only_narrow_itself(store: Verified<dyn Store>) {
     let wider = [
         (TermsChange { scopes: Some(Scopes::ALL), ..NO_CHANGE() }, WiderTerms::Scopes),
         (TermsChange { routes: "/c".parse().ok(), ..NO_CHANGE() }, WiderTerms::Routes),
-        (TermsChange { limit: Some(None), ..NO_CHANGE() }, WiderTerms::Limit),
         (TermsChange { limit: Some(Some(atoms(101))), ..NO_CHANGE() }, WiderTerms::Limit),
-        (TermsChange { limit_reset: Some(None), ..NO_CHANGE() }, WiderTerms::LimitReset),
-        (TermsChange { limit_reset: Some(Some(BudgetReset::Monthly)), ..NO_CHANGE() }, WiderTerms::LimitReset),
-        (TermsChange { requests_per_minute: Some(0), ..NO_CHANGE() }, WiderTerms::RequestsPerMinute),
         (TermsChange { requests_per_minute: Some(6), ..NO_CHANGE() }, WiderTerms::RequestsPerMinute),
-        (TermsChange { requests_per_day: Some(0), ..NO_CHANGE() }, WiderTerms::RequestsPerDay),
-        (TermsChange { max_in_flight: Some(0), ..NO_CHANGE() }, WiderTerms::MaxInFlight),
     ];
     for (change, expected) in wider {
         let outcome = try_change(&*store, &customer.id, &key.id, Some(&key.id), change.clone()).await;
@@ -306,10 +258,7 @@ pub async fn key_may_only_narrow_itself(store: Verified<dyn Store>) {
             scopes: Scopes::of([Scope::Call, Scope::Manage]).ok(),
             routes: "/a\n/b".parse().ok(),
             limit: Some(Some(atoms(100))),
-            limit_reset: Some(Some(BudgetReset::Daily)),
             requests_per_minute: Some(5),
-            requests_per_day: Some(50),
-            max_in_flight: Some(4),
             ..NO_CHANGE()
         };
         super::key_scene::change(&*store, &customer.id, &key.id, back).await;

@@ -199,24 +199,6 @@ pub async fn a_credit_beyond_range_changes_nothing(store: Verified<dyn PaymentSt
     assert_eq!(store.linked_accounts(&wallet(1)).await.unwrap(), [customer.id]);
 }
 
-/// With several reasons for a refusal, the order is: used transaction, matching quote, amount out of range.
-pub async fn credit_refusals_have_a_fixed_order(store: Arc<dyn PaymentStore>) {
-    let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
-    credited(&*store, credit(&own.id, payment_by(1, tx(1)))).await;
-    let record = store.payment(&tx(1)).await.unwrap().expect("the payment is recorded");
-    let quote = open(&*store, quote(1)).await;
-    let beyond = |account, number| PaymentCredit {
-        entry: purchase(LedgerKind::PurchaseTopup, i64::MAX, tx(number)),
-        ..credit(account, payment_of(&quote, tx(number)))
-    };
-    let now = account(&*store, &own.id).await;
-    assert_refused(&*store, beyond(&own.id, 1), PaymentCredited::Repeated(now, Box::new(record))).await;
-    assert_refused(&*store, beyond(&other.id, 1), PaymentCredited::TxUsed).await;
-    assert_refused(&*store, beyond(&own.id, 2), PaymentCredited::BelongsToQuote).await;
-    let first = PaymentCredit { quotes: QuotePrecedence::Account, ..beyond(&own.id, 2) };
-    assert_refused(&*store, first, PaymentCredited::OutOfRange).await;
-}
-
 /// Crediting an account whose key has not been given out does not give it out.
 pub async fn credit_delivers_no_key(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, Quote { email: Some("a@example.com".parse().unwrap()), ..quote(1) }).await;
