@@ -38,5 +38,6 @@ pub mod site;
 pub mod skipped;
 pub mod stripe;
 pub mod venv;
+pub mod wait;
 pub mod webhooks;
 pub mod worker;

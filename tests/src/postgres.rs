@@ -8,16 +8,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::batches::Batches;
 use crate::ports::free_address;
-
-/// How long a server may take to respond; it should never need that long.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::wait::until;
 
 /// Set by `./test.sh` where PostgreSQL is not installed.
 const SKIP: &str = "TESTS_SKIP_POSTGRES";
@@ -222,11 +218,7 @@ impl Cluster {
 
     #[track_caller]
     fn wait(&self) {
-        let until = Instant::now() + TIMEOUT;
-        while !self.psql("SELECT 1").is_ok_and(|result| result.status.success()) {
-            assert!(Instant::now() < until, "postgres does not respond");
-            thread::sleep(Duration::from_millis(50));
-        }
+        until("postgres responds", || self.psql("SELECT 1").is_ok_and(|result| result.status.success()));
     }
 }
 

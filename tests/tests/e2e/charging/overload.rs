@@ -1,11 +1,12 @@
 //! A database that another program locks: requests wait while the queue has room, and are refused at once when it is
 //! full.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use metering_tests::site::Site;
 use rusqlite::Connection;
 
+use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 /// Holds the database's only write lock until dropped.
@@ -61,11 +62,8 @@ fn requests_beyond_the_queue_are_refused_uncharged() {
             std::thread::spawn(move || client.get(BASE))
         })
         .collect();
-    let started = Instant::now();
-    while pending.iter().filter(|pending| pending.is_finished()).count() < 18 {
-        assert!(started.elapsed() < Duration::from_secs(60), "the queue grew beyond its bound");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let finished = || pending.iter().filter(|pending| pending.is_finished()).count();
+    until("all beyond the bound of the queue have a response", || finished() >= 18);
     drop(lock);
     let mut accepted = 0;
     for pending in pending {

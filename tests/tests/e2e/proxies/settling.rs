@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::proxy::{is_skipped, start};
 use crate::support::upstream::{Upstream, catalogue};
+use crate::support::wait::until;
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
 
 /// The internal billing secret.
@@ -74,12 +75,8 @@ fn a_request_that_nobody_settles_is_charged() {
     let server = server(&site, "10s");
     let client = server.client_with(&account.api_key);
     let id = ask(&client);
-    let started = Instant::now();
     let state = || client.get(&format!("/requests/{id}")).expect(200).json()["state"].clone();
-    while state() == "held" {
-        assert!(started.elapsed() < Duration::from_secs(60), "it is still held");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    until("it is settled", || state() != "held");
     assert_eq!(state(), "captured");
     assert_eq!(settle(&server, &id, 502).expect(200).json()["changed"], false);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
