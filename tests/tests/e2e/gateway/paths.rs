@@ -4,7 +4,7 @@ use metering_tests::client::exchange;
 use metering_tests::response::Response;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{catalogue, served};
+use crate::support::upstream::served;
 use crate::support::wire::balance;
 
 /// Request targets, and the accepted statuses of the responses.
