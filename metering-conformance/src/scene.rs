@@ -13,6 +13,9 @@ use metering_core::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageR
 use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
 use tokio::task::JoinSet;
 
+/// The store of a contract after which its books must add up: see `run_verified`.
+pub(super) use std::sync::Arc as Verified;
+
 /// 2026-11-21T12:00:00Z, the beginning of a minute.
 pub(super) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 pub(super) const MINUTE: Duration = Duration::from_secs(60);
@@ -22,9 +25,6 @@ pub(super) const ALWAYS: DayRange =
     DayRange { first: Day::from_unix_days(-1_000_000), last: Day::from_unix_days(1_000_000) };
 /// The price of a base call.
 pub(super) const BASE: i64 = Credits::BASE_CALL.atoms();
-
-/// The store of a contract after which its books must add up: see `run_verified`.
-pub(super) type Verified<S> = Arc<S>;
 
 /// An account and its live key.
 #[derive(Debug, Clone)]
