@@ -7,9 +7,8 @@ use metering_core::operators::{
     Actor, AuditEntry, AuditId, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry, Period,
 };
 use metering_core::store::OperatorStore;
-use tokio::task::JoinSet;
 
-use super::scene::{DAY, MINUTE, NOON};
+use super::scene::{DAY, MINUTE, NOON, racing};
 
 const TASKS: usize = 32;
 
@@ -156,18 +155,15 @@ pub async fn the_audit_log_is_kept_for_ever(store: Arc<dyn OperatorStore>) {
 
 /// Entries that are written at the same time have different ids, and an entry that is written later has a higher one.
 pub async fn concurrent_audit_entries_have_ascending_ids(store: Arc<dyn OperatorStore>) {
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move {
-            let subject = format!("org_{task}");
-            let first = logged(&*store, &subject).await;
-            let second = logged(&*store, &subject).await;
-            assert!(second > first, "{second:?} came after {first:?}");
-            [first, second]
-        });
-    }
-    let mut written: Vec<AuditId> = tasks.join_all().await.into_iter().flatten().collect();
+    let results = racing(&store, 0..TASKS, |store, task| async move {
+        let subject = format!("org_{task}");
+        let first = logged(&*store, &subject).await;
+        let second = logged(&*store, &subject).await;
+        assert!(second > first, "{second:?} came after {first:?}");
+        [first, second]
+    })
+    .await;
+    let mut written: Vec<AuditId> = results.into_iter().flatten().collect();
     written.sort_unstable();
     written.reverse();
     let listed = everything(&*store).await;

@@ -7,14 +7,13 @@ use std::time::Duration;
 use metering_core::offers::{AuthorizationId, AuthorizationState};
 use metering_core::payments::SettlementStep;
 use metering_core::store::{AuthorizationStore, NewAuthorization};
-use tokio::task::JoinSet;
 
 use super::authorization_scene::{
     TASKS, claim, credit, credited, fail, new, opened, pending, place, record, stepped, submission,
 };
 use super::event_scene::{LEASE, MANY, at};
 use super::sale::{MOMENT, tx};
-use super::scene::customer;
+use super::scene::{customer, racing};
 
 /// A new authorization is claimed for its lease, and then each claim lasts as long as its own.
 pub async fn an_authorization_is_claimed_for_its_lease(store: Arc<dyn AuthorizationStore>) {
@@ -98,12 +97,8 @@ pub async fn racing_claims_share_no_authorization(store: Arc<dyn AuthorizationSt
         pending(&*store, &owner.id, number).await;
     }
     for round in 1..=3 {
-        let mut tasks = JoinSet::new();
-        for _ in 0..8 {
-            let store = Arc::clone(&store);
-            tasks.spawn(async move { claim(&*store, 60 * round, 5).await });
-        }
-        let mut claimed = tasks.join_all().await.concat();
+        let results = racing(&store, 0..8, |store, _| async move { claim(&*store, 60 * round, 5).await }).await;
+        let mut claimed = results.concat();
         // A caller may leave what another one is about to take.
         claimed.extend(claim(&*store, 60 * round, MANY).await);
         assert_eq!(claimed.len(), usize::from(TASKS), "in round {round}");

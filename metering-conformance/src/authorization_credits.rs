@@ -19,7 +19,8 @@ use super::authorization_scene::{
 use super::event_scene::{newest, reported};
 use super::sale::{self, Books, SOLD, buyer, open, payment_by, quote, tx, wallet};
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, totals,
+    BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, atoms, balance, charge, customer, new_id, racing,
+    totals,
 };
 
 /// Credits an authorization and expects `refusal` and no changes.
@@ -39,7 +40,7 @@ async fn state(store: &dyn AuthorizationStore, id: &AuthorizationId) -> Authoriz
 }
 
 /// An authorization is credited atomically: the balance, the ledger entry, the payment's record, and its own state.
-pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
+pub async fn an_authorization_is_credited(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, BASE).await;
     let id = pending(&*store, &customer.id, 1).await;
     place(&*store, &id, 4).await;
@@ -64,7 +65,6 @@ pub async fn an_authorization_is_credited(store: Arc<dyn AuthorizationStore>) {
     assert_eq!(expected.gas, Some(GasPlace { wallet: GAS, nonce: 4 }));
     assert_eq!(record(&*store, &id).await, expected);
     accepted(&*store, charge(customer.key, BASE + SOLD), NOON).await;
-    assert_verified(&*store).await;
 }
 
 /// A credited authorization has the events of its payment.
@@ -88,7 +88,7 @@ pub async fn credited_authorizations_are_told(store: Arc<dyn FullStore>) {
 }
 
 /// An authorization that was credited or has failed is not credited.
-pub async fn only_pending_authorizations_are_credited(store: Arc<dyn AuthorizationStore>) {
+pub async fn only_pending_authorizations_are_credited(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, BASE).await;
     let (paid, failed) = (pending(&*store, &customer.id, 1).await, pending(&*store, &customer.id, 2).await);
     credited(&*store, &paid, credit(&customer.id, 1, tx(1))).await;
@@ -101,7 +101,6 @@ pub async fn only_pending_authorizations_are_credited(store: Arc<dyn Authorizati
     }
     assert_eq!(store.payment(&tx(9)).await.unwrap(), None);
     assert_eq!(balance(&*store, &customer.id).await, SOLD + BASE);
-    assert_verified(&*store).await;
 }
 
 /// Only its own account is credited, and only if it is not revoked. The authorization stays pending, and the
@@ -121,7 +120,7 @@ pub async fn an_authorization_credits_its_own_live_account(store: Arc<dyn Author
 }
 
 /// A transaction that was used for anything else credits no authorization.
-pub async fn a_used_transaction_credits_no_authorization(store: Arc<dyn AuthorizationStore>) {
+pub async fn a_used_transaction_credits_no_authorization(store: Verified<dyn AuthorizationStore>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let id = pending(&*store, &owner.id, 1).await;
     for (account, number) in [(&owner.id, 2), (&other.id, 3)] {
@@ -143,7 +142,6 @@ pub async fn a_used_transaction_credits_no_authorization(store: Arc<dyn Authoriz
     credited(&*store, &id, credit(&owner.id, 1, tx(7))).await;
     let top_up = store.credit_payment(sale::credit(&other.id, payment_by(1, tx(7)))).await.unwrap();
     assert_eq!(top_up, Outcome::TxUsed, "what executed an authorization is no top-up");
-    assert_verified(&*store).await;
 }
 
 /// An entry that would take the balance out of range changes nothing; the authorization can still be credited.
@@ -160,17 +158,16 @@ pub async fn an_authorization_beyond_range_changes_nothing(store: Arc<dyn Author
 }
 
 /// 50 credits of one authorization, by the same or by different transactions: one is written.
-pub async fn concurrent_credits_of_an_authorization_credit_once(store: Arc<dyn AuthorizationStore>) {
+pub async fn concurrent_credits_of_an_authorization_credit_once(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, BASE).await;
     for (number, differ) in [(1, false), (2, true)] {
         let id = pending(&*store, &customer.id, number).await;
-        let mut tasks = JoinSet::new();
-        for task in 0..TASKS {
+        let outcomes = racing(&store, 0..TASKS, |store, task| {
             let executed = tx(if differ { 100 + task } else { 1 });
-            let (store, credit) = (Arc::clone(&store), credit(&customer.id, number, executed));
-            tasks.spawn(async move { store.credit_authorization(&id, credit).await.unwrap() });
-        }
-        let outcomes = tasks.join_all().await;
+            let credit = credit(&customer.id, number, executed);
+            async move { store.credit_authorization(&id, credit).await.unwrap() }
+        })
+        .await;
         let stored = record(&*store, &id).await;
         assert_eq!(stored.state, AuthorizationState::Credited);
         let others = outcomes.iter().filter(|outcome| **outcome == AuthorizationCredited::NotPending(stored.clone()));
@@ -180,11 +177,10 @@ pub async fn concurrent_credits_of_an_authorization_credit_once(store: Arc<dyn A
     }
     assert_eq!(Books::read(&*store).await.counts(), (1, 3, 2));
     assert_eq!(balance(&*store, &customer.id).await, 2 * SOLD + BASE);
-    assert_verified(&*store).await;
 }
 
 /// Of several authorizations that name the same transaction, one is credited.
-pub async fn concurrent_authorizations_share_no_transaction(store: Arc<dyn AuthorizationStore>) {
+pub async fn concurrent_authorizations_share_no_transaction(store: Verified<dyn AuthorizationStore>) {
     let mut tasks = JoinSet::new();
     for number in 0..TASKS {
         let customer = customer(&*store, 0).await;
@@ -206,11 +202,10 @@ pub async fn concurrent_authorizations_share_no_transaction(store: Arc<dyn Autho
         let found = record(&*store, &id).await;
         assert_eq!((found.state, found.tx), expected);
     }
-    assert_verified(&*store).await;
 }
 
 /// An authorization that is credited and fails at once does one of the two.
-pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Arc<dyn AuthorizationStore>) {
+pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let mut sold = 0;
     for number in 1..=20 {
@@ -229,7 +224,6 @@ pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Arc<dyn Auth
         }
     }
     assert_eq!(balance(&*store, &customer.id).await, sold);
-    assert_verified(&*store).await;
 }
 
 /// A reversal makes an authorization pending again, and a restored payment makes it credited. Other steps leave it.
@@ -283,7 +277,7 @@ pub async fn a_refused_settlement_leaves_the_authorization(store: Arc<dyn Author
 }
 
 /// After a reversal, another transaction may execute the authorization. The first one then changes nothing more.
-pub async fn a_reversed_authorization_is_credited_by_another_transaction(store: Arc<dyn AuthorizationStore>) {
+pub async fn a_reversed_authorization_is_credited_by_another_transaction(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let id = pending(&*store, &customer.id, 1).await;
     credited(&*store, &id, credit(&customer.id, 1, tx(1))).await;
@@ -303,7 +297,6 @@ pub async fn a_reversed_authorization_is_credited_by_another_transaction(store: 
     assert_eq!(record(&*store, &id).await, second, "its payment is that of the second transaction");
     stepped(&*store, tx(2), SettlementStep::Reverse).await;
     assert_eq!(state(&*store, &id).await, AuthorizationState::Pending);
-    assert_verified(&*store).await;
 }
 
 /// A payment may be restored after its authorization has failed. The account has the credits then, so the authorization

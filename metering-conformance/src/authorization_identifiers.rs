@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use metering_core::offers::{AuthorizationNonce, IdentifierHash, SignedAuthorization};
 use metering_core::store::{AuthorizationOpened, AuthorizationStore, NewAuthorization};
-use tokio::task::JoinSet;
 
 use super::authorization_scene::{TASKS, fail, new, opened, signed};
 use super::event_scene::LEASE;
 use super::sale::wallet;
-use super::scene::{customer, new_id};
+use super::scene::{customer, new_id, racing};
 
 const ID: IdentifierHash = IdentifierHash::from_bytes([5; 32]);
 const OTHER: IdentifierHash = IdentifierHash::from_bytes([6; 32]);
@@ -69,13 +68,12 @@ pub async fn an_id_is_of_one_payer(store: Arc<dyn AuthorizationStore>) {
 /// Many authorizations with one id arrive at once: one is stored.
 pub async fn racing_authorizations_share_no_id(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
-    let mut tasks = JoinSet::new();
-    for number in 0..TASKS {
-        let (store, account) = (Arc::clone(&store), owner.id.clone());
+    let outcomes = racing(&store, 0..TASKS, |store, number| {
+        let account = owner.id.clone();
         let new = NewAuthorization { signed: of_first_payer(number), identifier: Some(ID), ..new(&account, 1) };
-        tasks.spawn(async move { store.open_authorization(new, LEASE).await.unwrap() });
-    }
-    let outcomes = tasks.join_all().await;
+        async move { store.open_authorization(new, LEASE).await.unwrap() }
+    })
+    .await;
     let refused = outcomes.iter().filter(|outcome| **outcome == AuthorizationOpened::IdentifierUsed).count();
     assert_eq!(refused, usize::from(TASKS) - 1);
     let stored = store.authorization_by_identifier(&wallet(1), &ID).await.unwrap().unwrap();

@@ -13,7 +13,7 @@ use super::authorization_scene::{
 };
 use super::event_scene::at;
 use super::sale::{tx, wallet};
-use super::scene::customer;
+use super::scene::{customer, racing};
 
 /// Another wallet that pays gas.
 const OTHER: Address = wallet(201);
@@ -175,12 +175,8 @@ pub async fn racing_authorizations_get_different_gas_places(store: Arc<dyn Autho
 pub async fn racing_callers_get_one_gas_place(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let id = pending(&*store, &owner.id, 1).await;
-    let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { place(&*store, &id, 5).await });
-    }
-    assert_eq!(tasks.join_all().await, vec![Some(5); usize::from(TASKS)]);
+    let results = racing(&store, 0..TASKS, |store, _| async move { place(&*store, &id, 5).await }).await;
+    assert_eq!(results, vec![Some(5); usize::from(TASKS)]);
     let next = pending(&*store, &owner.id, 2).await;
     assert_eq!(place(&*store, &next, 5).await, Some(6));
 }
@@ -231,12 +227,8 @@ pub async fn a_submission_needs_a_pending_authorization_with_a_place(store: Arc<
 /// Many transactions stored at once are all kept, each once.
 pub async fn racing_submissions_are_all_kept(store: Arc<dyn AuthorizationStore>) {
     let id = placed(&*store, 1).await.remove(0);
-    let mut tasks = JoinSet::new();
-    for number in 0..TASKS {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { submit(&*store, &id, number / 2).await });
-    }
-    assert!(tasks.join_all().await.into_iter().all(|stored| stored));
+    let results = racing(&store, 0..TASKS, |store, number| async move { submit(&*store, &id, number / 2).await }).await;
+    assert!(results.into_iter().all(|stored| stored));
     let mut stored = record(&*store, &id).await.submissions;
     stored.sort_by_key(|submission| submission.raw[0]);
     assert_eq!(stored, (0..TASKS / 2).map(submission).collect::<Vec<_>>());

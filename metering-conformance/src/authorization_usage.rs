@@ -8,12 +8,11 @@ use metering_core::offers::{AuthorizationRecord, AuthorizationState, AuthorizedU
 use metering_core::store::{
     AuthorizationStore, Claimed, NewAuthorization, PaymentCredit, PaymentCredited, QuotePrecedence,
 };
-use tokio::task::JoinSet;
 
 use super::authorization_scene::{TASKS, credit, credited, fail, new, opened, pending, place, record, submission};
 use super::event_scene::at;
 use super::sale::{self, tx, wallet};
-use super::scene::{atoms, customer};
+use super::scene::{atoms, customer, racing};
 
 /// The hold that authorization `number` backs.
 fn hold(number: u8) -> HoldId {
@@ -78,13 +77,12 @@ pub async fn a_transfer_for_usage_buys_nothing_else(store: Arc<dyn Authorization
 pub async fn racing_reports_of_usage_record_one(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let id = authorized(&*store, &owner.id, 1).await.signed.id();
-    let mut tasks = JoinSet::new();
-    for task in 1..=TASKS {
-        let store = Arc::clone(&store);
+    let results = racing(&store, 1..=TASKS, |store, task| {
         let credits = atoms(task.into());
-        tasks.spawn(async move { store.use_authorization(&id, credits, at(1)).await.unwrap() });
-    }
-    let recorded: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+        async move { store.use_authorization(&id, credits, at(1)).await.unwrap() }
+    })
+    .await;
+    let recorded: Vec<_> = results.into_iter().flatten().collect();
     let [only] = &recorded[..] else { panic!("{recorded:?}") };
     assert_eq!(&record(&*store, &id).await, only);
 }

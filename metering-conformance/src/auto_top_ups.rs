@@ -12,12 +12,11 @@ use metering_core::payments::{
 };
 use metering_core::random::SystemRandomness;
 use metering_core::store::{AutoTopUpChange, AutoTopUpSet, FullStore, PaymentStore, ReversalChange, TopUpEnd};
-use tokio::task::JoinSet;
 
 use super::event_scene::reported;
 use super::processors;
 use super::sale::after;
-use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, post};
+use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, paged, post, racing};
 
 /// What a top-up costs, in cents.
 const PRICE: u64 = 1_000;
@@ -61,15 +60,8 @@ pub(super) fn payment(id: &str) -> ProcessorRef {
 
 /// All accounts that are due, from pages of one.
 async fn due(store: &dyn PaymentStore) -> Vec<AccountId> {
-    let (mut found, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.due_top_ups(after.as_ref(), 1).await.unwrap();
-        found.extend(page.items.into_iter().map(|settings| settings.account));
-        after = page.next;
-        if after.is_none() {
-            return found;
-        }
-    }
+    let found = paged(1, async |after, limit| store.due_top_ups(after, limit).await).await;
+    found.into_iter().map(|settings| settings.account).collect()
 }
 
 /// A card and a rule are stored as they were set. Without a card there is no rule.
@@ -111,12 +103,12 @@ pub async fn accounts_with_a_low_balance_are_due(store: Arc<dyn PaymentStore>) {
 pub async fn concurrent_top_ups_charge_once(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     turn_on(&*store, &owner.id).await;
-    let mut attempts = JoinSet::new();
-    for _ in 0..8 {
-        let (store, id) = (Arc::clone(&store), owner.id.clone());
-        attempts.spawn(async move { begin(&*store, &id, NOON).await });
-    }
-    let begun: Vec<TopUpCharge> = attempts.join_all().await.into_iter().flatten().collect();
+    let results = racing(&store, 0..8, |store, _| {
+        let id = owner.id.clone();
+        async move { begin(&*store, &id, NOON).await }
+    })
+    .await;
+    let begun: Vec<TopUpCharge> = results.into_iter().flatten().collect();
     let [charge] = &begun[..] else { panic!("{begun:?}") };
     assert_eq!((charge.card.clone(), charge.amount, charge.state), (card("4242"), PRICE, TopUpChargeState::Open));
     assert_eq!(store.open_top_ups(10).await.unwrap(), begun);

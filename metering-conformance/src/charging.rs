@@ -10,12 +10,12 @@ use metering_core::usage::ClientSource;
 use metering_core::{Decision, Refusal};
 
 use super::scene::{
-    ALWAYS, BASE, DAY, NOON, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge,
-    charge_on, commit, customer, entry, line, new_key, post, refused, report, totals,
+    ALWAYS, BASE, DAY, NOON, Verified, accepted, adjustment, all_daily_totals, atoms, balance, charge, charge_on,
+    commit, customer, entry, line, new_key, post, refused, report, totals,
 };
 
 /// 7200 requests of weight 1 cost exactly one credit, however they are batched.
-pub async fn a_credit_is_7200_base_calls(store: Arc<dyn Store>) {
+pub async fn a_credit_is_7200_base_calls(store: Verified<dyn Store>) {
     let customer = customer(&*store, ATOMS_PER_CREDIT).await;
     let mut made = 0;
     for size in [1, 2, 7, 90, 1_100, 6_000] {
@@ -34,7 +34,6 @@ pub async fn a_credit_is_7200_base_calls(store: Arc<dyn Store>) {
     ));
     let report = report(&*store, &customer.id, ALWAYS).await;
     assert_eq!((report.by_day[0].usage_events, report.by_day[0].credits_used), (7_200, atoms(ATOMS_PER_CREDIT)));
-    assert_verified(&*store).await;
 }
 
 /// A receipt has the account, the charge, the usage line, the balance and the rate limits.
@@ -68,7 +67,7 @@ pub async fn an_unknown_key_is_refused(store: Arc<dyn Store>) {
 }
 
 /// In a mixed batch (live, empty, revoked and unknown accounts, and a refund), each posting gets its own outcome.
-pub async fn mixed_batch_has_outcomes_in_order(store: Arc<dyn Store>) {
+pub async fn mixed_batch_has_outcomes_in_order(store: Verified<dyn Store>) {
     let (rich, poor, gone) =
         (customer(&*store, 10 * BASE).await, customer(&*store, 1).await, customer(&*store, BASE).await);
     let receipt = accepted(&*store, charge(rich.key, 2 * BASE), NOON).await;
@@ -98,7 +97,6 @@ pub async fn mixed_batch_has_outcomes_in_order(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &rich.id).await, 5 * BASE);
     assert_eq!(balance(&*store, &poor.id).await, 1 - BASE);
     assert_eq!(balance(&*store, &gone.id).await, BASE);
-    assert_verified(&*store).await;
 }
 
 /// The balance after the posting, or why there is none.
@@ -122,7 +120,7 @@ fn summary(outcome: &Outcome) -> Result<i64, &'static str> {
 }
 
 /// The balance must be above zero, but need not cover the price: only the last request may overdraw.
-pub async fn the_last_charge_may_go_below_zero(store: Arc<dyn Store>) {
+pub async fn the_last_charge_may_go_below_zero(store: Verified<dyn Store>) {
     // balance before, price, balance after
     let table = [
         (1, BASE, Some(1 - BASE)),
@@ -145,7 +143,6 @@ pub async fn the_last_charge_may_go_below_zero(store: Arc<dyn Store>) {
         }
         assert_eq!(balance(&*store, &customer.id).await, after.unwrap_or(before), "{before} {price}");
     }
-    assert_verified(&*store).await;
 }
 
 /// A refusal changes nothing: no usage, no activity, no rate limit window.
@@ -197,7 +194,7 @@ pub async fn usage_is_booked_on_the_day_of_the_commit(store: Arc<dyn Store>) {
 }
 
 /// Amounts at the ends of the range are added exactly or refused; none wraps or is rounded.
-pub async fn prices_at_the_end_of_the_range_are_exact(store: Arc<dyn Store>) {
+pub async fn prices_at_the_end_of_the_range_are_exact(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1).await;
     let receipt = accepted(&*store, charge(customer.key, i64::MAX), NOON).await;
     assert_eq!(receipt.balance, atoms(1 - i64::MAX));
@@ -207,5 +204,4 @@ pub async fn prices_at_the_end_of_the_range_are_exact(store: Arc<dyn Store>) {
     assert!(matches!(refusal, Refusal::InsufficientCredits { .. }), "{refusal:?}");
     let Totals { balance, used, .. } = totals(&*store, &customer.id).await;
     assert_eq!((balance.atoms(), used), (1, Credits::MAX));
-    assert_verified(&*store).await;
 }

@@ -9,13 +9,12 @@ use metering_core::events::{
     WebhookChange, WebhookId, WebhookOwner, WebhookState, WebhookUrl,
 };
 use metering_core::store::EventStore;
-use tokio::task::JoinSet;
 
 use super::event_scene::{
     LEASE, MANY, at, claim, claim_one, delivered, deliveries, delivery, failed, finish, hook, operator_hook, send_tests,
 };
 use super::key_scene::{caller, issue};
-use super::scene::{MINUTE, NOON, customer};
+use super::scene::{MINUTE, NOON, customer, racing};
 
 fn disabled(disabled: bool) -> WebhookChange {
     WebhookChange::Terms { url: None, kinds: None, disabled: Some(disabled) }
@@ -186,12 +185,11 @@ pub async fn racing_claims_share_nothing(store: Arc<dyn EventStore>) {
     }
     let mut order = Vec::new();
     for round in 0..EACH {
-        let mut tasks = JoinSet::new();
-        for _ in 0..8 {
-            let store = Arc::clone(&store);
-            tasks.spawn(async move { store.claim_deliveries(NOON, LEASE, 3, WebhookOwner::Customers).await.unwrap() });
-        }
-        let mut claimed = tasks.join_all().await.concat();
+        let results = racing(&store, 0..8, |store, _| async move {
+            store.claim_deliveries(NOON, LEASE, 3, WebhookOwner::Customers).await.unwrap()
+        })
+        .await;
+        let mut claimed = results.concat();
         // A caller may leave what another one is about to take.
         claimed.extend(claim(&*store, NOON).await);
         let webhooks: BTreeSet<_> = claimed.iter().map(|due| due.webhook.id).collect();

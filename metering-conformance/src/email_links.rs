@@ -9,9 +9,8 @@ use metering_core::money::Credits;
 use metering_core::random::SystemRandomness;
 use metering_core::signups::{EmailLink, LinkHash, LinkPurpose, LinkToken};
 use metering_core::store::{Created, EmailVerified, NewAccount, SignupStore};
-use tokio::task::JoinSet;
 
-use super::scene::{BASE, NOON, account, adjustment, assert_verified, atoms, create, new_account, new_id, new_key};
+use super::scene::{BASE, NOON, Verified, account, adjustment, atoms, create, new_account, new_id, new_key, racing};
 
 const ADDRESS: &str = "Jörg@Example.com";
 const FREE: Credits = Credits::from_atoms(5 * BASE);
@@ -54,7 +53,7 @@ async fn verified(store: &dyn SignupStore) -> Account {
 }
 
 /// Accounts that wait for an address block neither each other nor anybody else, and are not found by it.
-pub async fn a_pending_address_is_held_by_nobody(store: Arc<dyn SignupStore>) {
+pub async fn a_pending_address_is_held_by_nobody(store: Verified<dyn SignupStore>) {
     let first = waiting(&*store).await;
     assert_eq!((first.email_status, first.totals.balance), (PENDING, atoms(1)));
     assert_eq!(account(&*store, &first.id).await, first);
@@ -65,11 +64,10 @@ pub async fn a_pending_address_is_held_by_nobody(store: Arc<dyn SignupStore>) {
     assert_eq!(store.account_by_email(&email).await.unwrap(), Some(holder.clone()));
     store.revoke_account(&holder.id, NOON).await.unwrap();
     assert_eq!(store.account_by_email(&email).await.unwrap(), None);
-    assert_verified(&*store).await;
 }
 
 /// Verifying gives the account its address and its credits, once.
-pub async fn an_address_is_verified_once(store: Arc<dyn SignupStore>) {
+pub async fn an_address_is_verified_once(store: Verified<dyn SignupStore>) {
     let before = waiting(&*store).await;
     let token = open(&*store, &before.id, LinkPurpose::VerifyAddress).await;
     let EmailVerified::Account { account: after, granted } = verify(&*store, &token).await else {
@@ -85,7 +83,6 @@ pub async fn an_address_is_verified_once(store: Arc<dyn SignupStore>) {
     assert_eq!(verify(&*store, &token).await, EmailVerified::NotLive);
     let taken = store.create_account(with_email(ADDRESS, EmailStatus::Unchecked)).await.unwrap();
     assert_eq!(taken, Created::EmailTaken);
-    assert_verified(&*store).await;
 }
 
 /// An account from before verification already has its credits.
@@ -152,7 +149,7 @@ pub async fn a_newer_link_replaces_the_older_of_its_purpose(store: Arc<dyn Signu
 }
 
 /// A recovery link replaces the key and is used up. It does not verify, and a key in use changes nothing.
-pub async fn a_recovery_link_replaces_the_key_once(store: Arc<dyn SignupStore>) {
+pub async fn a_recovery_link_replaces_the_key_once(store: Verified<dyn SignupStore>) {
     let new = with_email(ADDRESS, PENDING);
     let (id, old) = (new.id.clone(), new.key);
     create(&*store, new).await;
@@ -168,7 +165,6 @@ pub async fn a_recovery_link_replaces_the_key_once(store: Arc<dyn SignupStore>) 
     assert_eq!(store.live_keys(&[old, key], NOON).await.unwrap(), [false, true]);
     assert_eq!(store.recover_key(&token, new_key(), NOON).await.unwrap(), None);
     assert_eq!(store.live_keys(&[key], NOON).await.unwrap(), [true]);
-    assert_verified(&*store).await;
 }
 
 /// A link works until the moment it expires.
@@ -203,16 +199,15 @@ pub async fn links_of_revoked_accounts_do_nothing(store: Arc<dyn SignupStore>) {
 }
 
 /// Many people click one link at once: the credits are granted once.
-pub async fn concurrent_clicks_grant_the_credits_once(store: Arc<dyn SignupStore>) {
+pub async fn concurrent_clicks_grant_the_credits_once(store: Verified<dyn SignupStore>) {
     let id = waiting(&*store).await.id;
     let token = open(&*store, &id, LinkPurpose::VerifyAddress).await;
     assert_eq!(clicks(&store, vec![token; TASKS]).await, (1, TASKS - 1, 0));
     assert_eq!(account(&*store, &id).await.totals.balance.atoms(), 1 + FREE.atoms());
-    assert_verified(&*store).await;
 }
 
 /// Many accounts wait for one address, and all their links are followed at once: one gets the address and the credits.
-pub async fn of_accounts_with_one_address_one_gets_it(store: Arc<dyn SignupStore>) {
+pub async fn of_accounts_with_one_address_one_gets_it(store: Verified<dyn SignupStore>) {
     let mut tokens = Vec::new();
     for _ in 0..TASKS {
         let id = waiting(&*store).await.id;
@@ -223,17 +218,11 @@ pub async fn of_accounts_with_one_address_one_gets_it(store: Arc<dyn SignupStore
     let balances: i64 = accounts.iter().map(|account| account.totals.balance.atoms()).sum();
     assert_eq!(balances, i64::try_from(TASKS).unwrap() + FREE.atoms());
     assert_eq!(accounts.iter().filter(|account| account.email_status.is_verified()).count(), 1);
-    assert_verified(&*store).await;
 }
 
 /// Follows links at once. How many verified, were not live, and came too late for their address.
 async fn clicks(store: &Arc<dyn SignupStore>, tokens: Vec<LinkHash>) -> (usize, usize, usize) {
-    let mut tasks = JoinSet::new();
-    for token in tokens {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { verify(&*store, &token).await });
-    }
-    let outcomes = tasks.join_all().await;
+    let outcomes = racing(store, tokens, |store, token| async move { verify(&*store, &token).await }).await;
     let count = |wanted: fn(&EmailVerified) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count();
     (
         count(|outcome| matches!(outcome, EmailVerified::Account { .. })),
@@ -247,12 +236,10 @@ pub async fn concurrent_recoveries_give_one_key(store: Arc<dyn SignupStore>) {
     let id = verified(&*store).await.id;
     let token = open(&*store, &id, LinkPurpose::RecoverKey).await;
     let keys: Vec<_> = (0..TASKS).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.recover_key(&token, key, NOON).await.unwrap() });
-    }
-    let recovered = tasks.join_all().await.into_iter().flatten().count();
+    let results =
+        racing(&store, keys.clone(), |store, key| async move { store.recover_key(&token, key, NOON).await.unwrap() })
+            .await;
+    let recovered = results.into_iter().flatten().count();
     let live = store.live_keys(&keys, NOON).await.unwrap().into_iter().filter(|live| *live).count();
     assert_eq!((recovered, live), (1, 1));
 }

@@ -15,7 +15,7 @@ use super::event_scene::{at, events, later_events, newest, reported};
 use super::hold_scene::{FALLBACK, act, capture, later, open};
 use super::key_scene::{budget, caller, change, changed, create_key, first, issue, manager, new_key_of, revoke};
 use super::scene::{
-    BASE, NOON, assert_verified, atoms, charge, commit, create, customer, new_account, new_id, new_key,
+    BASE, NOON, Verified, atoms, charge, commit, create, customer, new_account, new_id, new_key, paged,
 };
 
 fn of_key(account: &AccountId, id: &KeyId, name: &str) -> String {
@@ -98,7 +98,7 @@ pub async fn changed_and_rotated_keys_are_not_told(store: Arc<dyn EventStore>) {
 }
 
 /// Revoking a key revokes its child keys. Each has one event; keys that were revoked before have none.
-pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) {
+pub async fn revoked_keys_are_told_with_those_below(store: Verified<dyn EventStore>) {
     let owner = customer(&*store, 100 * BASE).await;
     let above = issue(&*store, &owner.id, None, manager()).await;
     let below = issue(&*store, &owner.id, Some(&above), manager()).await;
@@ -125,7 +125,6 @@ pub async fn revoked_keys_are_told_with_those_below(store: Arc<dyn EventStore>) 
     assert_eq!(again, KeyChanged::NoSuchKey);
     assert_eq!(events(&*store, &owner.id).await.len(), all.len());
     assert!(!all.iter().any(|event| event.kind == KeyRevoked && event.data.contains(other.id.as_str())));
-    assert_verified(&*store).await;
 }
 
 /// A recovery writes an event for each key that it revoked.
@@ -171,7 +170,7 @@ pub async fn a_leak_is_told_once(store: Arc<dyn EventStore>) {
 }
 
 /// A hold has an event only when it is settled because its lease ended.
-pub async fn an_expired_hold_is_told_once(store: Arc<dyn EventStore>) {
+pub async fn an_expired_hold_is_told_once(store: Verified<dyn EventStore>) {
     let owner = customer(&*store, 1_000).await;
     let [captured, released, expired] =
         [open(&*store, owner.key, 50).await, open(&*store, owner.key, 50).await, open(&*store, owner.key, 50).await];
@@ -190,7 +189,6 @@ pub async fn an_expired_hold_is_told_once(store: Arc<dyn EventStore>) {
         atoms(FALLBACK),
     );
     assert_eq!(all.iter().map(shown).collect::<Vec<_>>(), [(HoldExpired, data.as_str(), later(31))]);
-    assert_verified(&*store).await;
 }
 
 /// Each account has its own events, with numbers that increase, newest first, in pages.
@@ -204,16 +202,7 @@ pub async fn events_are_paged_newest_first(store: Arc<dyn EventStore>) {
     assert_eq!(all.len(), 7);
     all.reverse();
     for limit in [1, 2, 3, 7, 8] {
-        let (mut found, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.events(&owner.id, after.as_ref(), limit).await.unwrap();
-            assert!(page.items.len() <= usize::try_from(limit).unwrap());
-            found.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = paged(limit, async |after, limit| store.events(&owner.id, after, limit).await).await;
         assert_eq!(found, all, "{limit} at a time");
     }
     // An event that comes between two pages is not on the second one.

@@ -13,12 +13,12 @@ use super::hold_scene::{
     update, update_at_once, updated,
 };
 use super::races::{accepted_count, all_at_once};
-use super::scene::{NOON, accepted, all_daily_totals, assert_verified, atoms, charge, commit, customer, decide};
+use super::scene::{NOON, Verified, accepted, all_daily_totals, atoms, charge, commit, customer, decide, racing};
 
 const TASKS: usize = 32;
 
 /// A hold may be opened and settled in one batch; another update of that batch changes nothing.
-pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Arc<dyn Store>) {
+pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = terms();
     let request = charge(customer.key, 60).with_hold(terms);
@@ -43,11 +43,10 @@ pub async fn a_hold_is_opened_and_settled_in_one_batch(store: Arc<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (75, 0, 25));
     let rows = all_daily_totals(&*store).await;
     assert_eq!((rows.len(), rows[0].calls, rows[0].credits_used), (1, 1, atoms(25)));
-    assert_verified(&*store).await;
 }
 
 /// Two updates of one hold in one batch: each sees what the one before it did.
-pub async fn updates_of_one_batch_are_decided_in_order(store: Arc<dyn Store>) {
+pub async fn updates_of_one_batch_are_decided_in_order(store: Verified<dyn Store>) {
     let renew = |seconds| HoldAction::Renew { until: later(seconds) };
     // actions at the end of the lease, which of them change the hold, what is captured (`None`: it stays open)
     let table = [
@@ -72,11 +71,10 @@ pub async fn updates_of_one_batch_are_decided_in_order(store: Arc<dyn Store>) {
         assert_eq!(amounts(&*store, &customer.id).await, (left, still_held, used), "{actions:?}");
         assert_eq!(found[1].balance, atoms(left));
     }
-    assert_verified(&*store).await;
 }
 
 /// Holds and charges of one batch take the last credits in order; a hold that is not covered leaves them to the next.
-pub async fn a_batch_holds_the_last_credits_in_order(store: Arc<dyn Store>) {
+pub async fn a_batch_holds_the_last_credits_in_order(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holds = [60, 41, 30, 11, 10, 1].map(|amount| hold(customer.key, amount));
     let decisions = commit(&*store, holds.to_vec(), NOON).await;
@@ -88,11 +86,10 @@ pub async fn a_batch_holds_the_last_credits_in_order(store: Arc<dyn Store>) {
     }
     assert_eq!(amounts(&*store, &customer.id).await, (0, 100, 0));
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap().len(), 3);
-    assert_verified(&*store).await;
 }
 
 /// What a settled hold gives back is there for later postings of the batch, not for earlier ones.
-pub async fn a_settled_hold_makes_room_in_its_batch(store: Arc<dyn Store>) {
+pub async fn a_settled_hold_makes_room_in_its_batch(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let id = open(&*store, customer.key, 100).await;
     let one = || Posting::Charge(hold(customer.key, 80));
@@ -105,11 +102,10 @@ pub async fn a_settled_hold_makes_room_in_its_batch(store: Arc<dyn Store>) {
     });
     assert!(accepted.eq([false, true, true, false, false]), "{outcomes:?}");
     assert_eq!(amounts(&*store, &customer.id).await, (0, 80, 20));
-    assert_verified(&*store).await;
 }
 
 /// One batch may settle holds of several accounts, and charge, hold and refund; each account gets its own.
-pub async fn a_batch_settles_holds_of_several_accounts(store: Arc<dyn Store>) {
+pub async fn a_batch_settles_holds_of_several_accounts(store: Verified<dyn Store>) {
     let (one, two) = (customer(&*store, 100).await, customer(&*store, 200).await);
     let refund = accepted(&*store, charge(one.key, 30), NOON).await.into_refund().expect("there is a charge");
     let (of_one, of_two) = (open(&*store, one.key, 60).await, open(&*store, two.key, 60).await);
@@ -127,11 +123,10 @@ pub async fn a_batch_settles_holds_of_several_accounts(store: Arc<dyn Store>) {
     assert_eq!(outcomes[5], Outcome::Hold(None));
     assert_eq!(amounts(&*store, &one.id).await, (0, 95, 5));
     assert_eq!(amounts(&*store, &two.id).await, (40, 150, 10));
-    assert_verified(&*store).await;
 }
 
 /// 32 tasks capture, release, expire and renew one hold: one of them settles it, and all see that settlement.
-pub async fn a_hold_is_settled_by_one_caller(store: Arc<dyn Store>) {
+pub async fn a_hold_is_settled_by_one_caller(store: Verified<dyn Store>) {
     for round in 0..4 {
         let customer = customer(&*store, 100).await;
         let id = open(&*store, customer.key, 60).await;
@@ -152,11 +147,10 @@ pub async fn a_hold_is_settled_by_one_caller(store: Arc<dyn Store>) {
         let rows = store.account_daily_totals(&customer.id, super::scene::ALWAYS).await.unwrap();
         assert_eq!((rows.len(), rows[0].calls, rows[0].credits_used), (1, 1, atoms(captured)));
     }
-    assert_verified(&*store).await;
 }
 
 /// Renewals race with the end of a lease: the hold expires once, or is renewed and stays open.
-pub async fn a_renewal_races_with_the_end_of_the_lease(store: Arc<dyn Store>) {
+pub async fn a_renewal_races_with_the_end_of_the_lease(store: Verified<dyn Store>) {
     let mut tasks = JoinSet::new();
     let customer = customer(&*store, 1_000).await;
     for _ in 0..TASKS / 4 {
@@ -185,26 +179,23 @@ pub async fn a_renewal_races_with_the_end_of_the_lease(store: Arc<dyn Store>) {
     let (balance, open, used) = amounts(&*store, &customer.id).await;
     let still_held = 60 * (i64::try_from(TASKS / 4).unwrap() - expired);
     assert_eq!((balance, open, used), (1_000 - still_held - expired * FALLBACK, still_held, expired * FALLBACK));
-    assert_verified(&*store).await;
 }
 
 /// 32 tasks hold the last credits: exactly as many succeed as are covered.
-pub async fn the_last_credits_are_held_once(store: Arc<dyn Store>) {
+pub async fn the_last_credits_are_held_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let decisions = all_at_once(&store, (0..TASKS).map(|_| hold(customer.key, 9)).collect()).await;
     assert_eq!(accepted_count(&decisions), 11);
     assert_eq!(amounts(&*store, &customer.id).await, (1, 99, 0));
     assert_eq!(store.open_holds(&customer.id, 100).await.unwrap().len(), 11);
-    assert_verified(&*store).await;
 }
 
 /// Tasks that each hold and capture, among charges of others: nothing is lost, and nothing stays held.
-pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
+pub async fn racing_holds_and_captures_add_up(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    let results = racing(&store, 0..TASKS, |store, task| {
+        let customer = customer.clone();
+        async move {
             let mut used = 0;
             for number in 0..6_i64 {
                 let id = open(&*store, customer.key, 1_000).await;
@@ -216,14 +207,14 @@ pub async fn racing_holds_and_captures_add_up(store: Arc<dyn Store>) {
                 used += cost + number;
             }
             used
-        });
-    }
-    let used: i64 = tasks.join_all().await.into_iter().sum();
+        }
+    })
+    .await;
+    let used: i64 = results.into_iter().sum();
     assert_eq!(amounts(&*store, &customer.id).await, (1_000_000 - used, 0, used));
     let rows = all_daily_totals(&*store).await;
     assert_eq!(rows.iter().map(|row| row.calls).sum::<u64>(), 12 * u64::try_from(TASKS).unwrap());
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), []);
-    assert_verified(&*store).await;
 }
 
 /// A charge with the terms of a hold is a hold whatever its lease is: one that ends at once can be expired at once.

@@ -12,7 +12,9 @@ use super::hold_scene::{
 };
 use super::key_scene::{Issued, budget, caller, change, change_at, issue, manager, revoke, spent, status};
 use super::races::{accepted_count, all_at_once};
-use super::scene::{Customer, DAY, NOON, accepted, account, assert_verified, atoms, charge, customer, refused};
+use super::scene::{
+    Customer, DAY, NOON, Verified, accepted, account, assert_verified, atoms, charge, customer, refused,
+};
 
 const PLENTY: i64 = 1_000_000;
 
@@ -61,7 +63,7 @@ pub async fn a_hold_counts_against_every_budget_above(store: Arc<dyn Store>) {
 }
 
 /// A budget must cover a hold: a refused one changes nothing for any key, or for the account.
-pub async fn a_budget_must_cover_a_hold(store: Arc<dyn Store>) {
+pub async fn a_budget_must_cover_a_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[100, 100]).await;
     let first = open(&*store, keys[1].secret, 60).await;
@@ -87,11 +89,10 @@ pub async fn a_budget_must_cover_a_hold(store: Arc<dyn Store>) {
     let decisions: Vec<_> = [0, 2, 3].map(|index: usize| format!("{:?}", outcomes[index]).contains("Accepted")).into();
     assert_eq!(decisions, [false, true, false], "{outcomes:?}");
     assert_eq!(all_spent(&*store, &customer, &keys).await, [100, 100]);
-    assert_verified(&*store).await;
 }
 
 /// A new period starts without the holds of the one before, and what they give back is not of the new one.
-pub async fn a_new_period_starts_without_earlier_holds(store: Arc<dyn Store>) {
+pub async fn a_new_period_starts_without_earlier_holds(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let terms = |reset| KeyTerms { budget: budget(100, reset), ..manager() };
     let total = issue(&*store, &customer.id, None, terms(None)).await;
@@ -121,11 +122,10 @@ pub async fn a_new_period_starts_without_earlier_holds(store: Arc<dyn Store>) {
     let last = open_at(&*store, daily.secret, 50, tomorrow).await;
     act(&*store, &customer.id, last, capture(2), tomorrow.saturating_add(DAY)).await;
     assert_eq!(spent(&*store, &customer.id, &daily.id).await, 3);
-    assert_verified(&*store).await;
 }
 
 /// A budget that is set or gets another period while holds are open counts those of its period, and of child keys.
-pub async fn a_budget_set_during_a_hold_counts_it(store: Arc<dyn Store>) {
+pub async fn a_budget_set_during_a_hold_counts_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let key = issue(&*store, &customer.id, Some(&parent), caller()).await;
@@ -164,11 +164,10 @@ pub async fn a_budget_set_during_a_hold_counts_it(store: Arc<dyn Store>) {
         change_at(&*store, &customer.id, &issued.id, set(None), tomorrow).await;
     }
     assert_eq!(all_spent(&*store, &customer, &[key, parent]).await, [44, 60]);
-    assert_verified(&*store).await;
 }
 
 /// A capture in full may exceed the budgets. Then they refuse everything until they are raised.
-pub async fn a_capture_in_full_may_exceed_a_budget(store: Arc<dyn Store>) {
+pub async fn a_capture_in_full_may_exceed_a_budget(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[1_000, 100]).await;
     let id = open(&*store, keys[1].secret, 60).await;
@@ -184,11 +183,10 @@ pub async fn a_capture_in_full_may_exceed_a_budget(store: Arc<dyn Store>) {
     accepted(&*store, charge(keys[1].secret, 1), NOON).await;
     assert_eq!(all_spent(&*store, &customer, &keys).await, [176, 171]);
     assert_eq!(amounts(&*store, &customer.id).await, (PLENTY - 176, 0, 176));
-    assert_verified(&*store).await;
 }
 
 /// The holds of a key that is disabled or revoked still settle, and give back to the parent keys.
-pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Arc<dyn Store>) {
+pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = chain(&*store, &customer, &[1_000]).await.remove(0);
     let keys = [
@@ -216,11 +214,10 @@ pub async fn a_revoked_keys_hold_returns_to_the_budgets_above(store: Arc<dyn Sto
     let used = 2 * (20 + 2 * FALLBACK);
     assert_eq!(spent(&*store, &customer.id, &parent.id).await, used);
     assert_eq!(amounts(&*store, &customer.id).await, (PLENTY - used, 0, used));
-    assert_verified(&*store).await;
 }
 
 /// Racing holds and captures share a budget: never exceeded, and exact when all is settled.
-pub async fn racing_holds_share_a_budget(store: Arc<dyn Store>) {
+pub async fn racing_holds_share_a_budget(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[100, 90]).await;
     let decisions = all_at_once(&store, (0..32).map(|_| hold(keys[1].secret, 9)).collect()).await;
@@ -239,5 +236,4 @@ pub async fn racing_holds_share_a_budget(store: Arc<dyn Store>) {
     let sum = captured.iter().sum::<i64>();
     assert_eq!(all_spent(&*store, &customer, &keys).await, [sum, sum]);
     assert_eq!(amounts(&*store, &customer.id).await, (PLENTY - sum, 0, sum));
-    assert_verified(&*store).await;
 }

@@ -14,8 +14,8 @@ use super::hold_scene::{
     try_update, update,
 };
 use super::scene::{
-    DAY, NOON, accepted, adjustment, assert_verified, atoms, charge, commit_refund, customer, entry, new_id, post,
-    refused,
+    DAY, NOON, Verified, accepted, adjustment, assert_verified, atoms, charge, commit_refund, customer, entry, new_id,
+    post, refused,
 };
 
 fn ids(holds: &[Hold]) -> Vec<HoldId> {
@@ -53,7 +53,7 @@ pub async fn open_holds_are_newest_first(store: Arc<dyn Store>) {
 
 /// The holds whose lease has ended, of all accounts, in the order of those ends. Settled and renewed ones are not among
 /// them.
-pub async fn expired_holds_are_in_the_order_of_their_ends(store: Arc<dyn Store>) {
+pub async fn expired_holds_are_in_the_order_of_their_ends(store: Verified<dyn Store>) {
     let customers = [customer(&*store, 1_000).await, customer(&*store, 1_000).await];
     let mut opened = Vec::new();
     for (number, lease) in [50, 20, 40, 10, 30].into_iter().enumerate() {
@@ -84,11 +84,10 @@ pub async fn expired_holds_are_in_the_order_of_their_ends(store: Arc<dyn Store>)
     }
     assert_eq!(expired(later(49), 10).await, []);
     assert_eq!(expired(later(50), 10).await, [order[4]]);
-    assert_verified(&*store).await;
 }
 
 /// A settled hold is kept for its retention, and then deleted with what has expired. An open one is never deleted.
-pub async fn settled_holds_are_forgotten(store: Arc<dyn Store>) {
+pub async fn settled_holds_are_forgotten(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let (stays, first, second) = (
         open(&*store, customer.key, 10).await,
@@ -119,11 +118,10 @@ pub async fn settled_holds_are_forgotten(store: Arc<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (86, 10, 4));
     assert!(act(&*store, &customer.id, stays, capture(3), end(99)).await.changed);
     assert_eq!(amounts(&*store, &customer.id).await, (93, 0, 7));
-    assert_verified(&*store).await;
 }
 
 /// The holds of a revoked account are settled like others, but it gets no new one.
-pub async fn a_revoked_accounts_holds_are_settled(store: Arc<dyn Store>) {
+pub async fn a_revoked_accounts_holds_are_settled(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let actions = [
         (capture(20), 20),
@@ -147,11 +145,10 @@ pub async fn a_revoked_accounts_holds_are_settled(store: Arc<dyn Store>) {
         assert_eq!(updated.hold.settled.map(|settled| settled.captured), Some(atoms(captured)), "{action:?}");
     }
     assert_eq!(amounts(&*store, &customer.id).await, (1_000 - used, 0, used));
-    assert_verified(&*store).await;
 }
 
 /// Charges, refunds and ledger entries change the balance while credits are held, and leave the hold as it is.
-pub async fn a_hold_stays_while_the_balance_changes(store: Arc<dyn Store>) {
+pub async fn a_hold_stays_while_the_balance_changes(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let receipt = accepted(&*store, charge(customer.key, 30), NOON).await;
     let id = open(&*store, customer.key, 60).await;
@@ -168,11 +165,10 @@ pub async fn a_hold_stays_while_the_balance_changes(store: Arc<dyn Store>) {
     let updated = act(&*store, &customer.id, id, capture(50), NOON).await;
     assert_eq!((updated.balance, updated.excess), (atoms(-90), atoms(0)));
     assert_eq!(amounts(&*store, &customer.id).await, (-90, 0, 50));
-    assert_verified(&*store).await;
 }
 
 /// What is held may return to the balance, so an entry or a refund that would leave no room for it changes nothing.
-pub async fn held_credits_always_fit_into_the_balance(store: Arc<dyn Store>) {
+pub async fn held_credits_always_fit_into_the_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10).await;
     let refund = accepted(&*store, charge(customer.key, 5), NOON).await.into_refund().expect("there is a charge");
     let id = open(&*store, customer.key, 5).await;
@@ -185,12 +181,11 @@ pub async fn held_credits_always_fit_into_the_balance(store: Arc<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (i64::MAX - 5, 5, 5));
     let released = act(&*store, &customer.id, id, HoldAction::Release, NOON).await;
     assert_eq!((released.changed, released.balance), (true, atoms(i64::MAX)));
-    assert_verified(&*store).await;
 }
 
 /// What is held may become used, so a capture in full that would leave no room for other holds captures what is held,
 /// and a hold that does not fit is refused.
-pub async fn held_credits_always_fit_into_what_is_used(store: Arc<dyn Store>) {
+pub async fn held_credits_always_fit_into_what_is_used(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10).await;
     let (first, second) = (open(&*store, customer.key, 4).await, open(&*store, customer.key, 5).await);
     let updated = act(&*store, &customer.id, first, capture_in_full(i64::MAX), NOON).await;
@@ -207,11 +202,10 @@ pub async fn held_credits_always_fit_into_what_is_used(store: Arc<dyn Store>) {
     }
     assert!(act(&*store, &customer.id, second, capture(5), NOON).await.changed);
     assert_eq!(amounts(&*store, &customer.id).await, (5, 0, i64::MAX));
-    assert_verified(&*store).await;
 }
 
 /// The largest hold that can be covered is stored, and settled, exactly.
-pub async fn the_largest_hold_is_exact(store: Arc<dyn Store>) {
+pub async fn the_largest_hold_is_exact(store: Verified<dyn Store>) {
     let customer = customer(&*store, i64::MAX).await;
     for action in [HoldAction::Release, capture(i64::MAX)] {
         let id = open(&*store, customer.key, i64::MAX).await;
@@ -221,11 +215,10 @@ pub async fn the_largest_hold_is_exact(store: Arc<dyn Store>) {
         act(&*store, &customer.id, id, action, NOON).await;
     }
     assert_eq!(amounts(&*store, &customer.id).await, (0, 0, i64::MAX));
-    assert_verified(&*store).await;
 }
 
 /// Many holds are listed, limited and settled in one batch.
-pub async fn many_holds_are_settled_in_one_batch(store: Arc<dyn Store>) {
+pub async fn many_holds_are_settled_in_one_batch(store: Verified<dyn Store>) {
     const MANY: i64 = 500;
     let customer = customer(&*store, 10 * MANY).await;
     let holds = (0..MANY).map(|_| hold(customer.key, 10)).collect();
@@ -240,5 +233,4 @@ pub async fn many_holds_are_settled_in_one_batch(store: Arc<dyn Store>) {
     assert!(outcomes.iter().all(|outcome| matches!(outcome, Outcome::Hold(Some(updated)) if updated.changed)));
     assert_eq!(amounts(&*store, &customer.id).await, (3 * MANY, 0, FALLBACK * MANY));
     assert_eq!(store.expired_holds(later(10_000), 10).await.unwrap(), []);
-    assert_verified(&*store).await;
 }

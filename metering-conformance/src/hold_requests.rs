@@ -12,7 +12,9 @@ use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
 use super::hold_scene::{FALLBACK, act, amounts, capture, held, later, read, settled, terms, try_update, updated};
 use super::idempotency_keys::{LEASE, keyed, number, repeated, settle};
 use super::races::all_at_once;
-use super::scene::{NOON, accepted, all_daily_totals, assert_verified, atoms, charge, charge_named, commit, customer};
+use super::scene::{
+    NOON, Verified, accepted, all_daily_totals, assert_verified, atoms, charge, charge_named, commit, customer,
+};
 
 /// Makes a charge a hold.
 fn holding(charge: Charge) -> Charge {
@@ -34,7 +36,7 @@ async fn release(store: &dyn Store, receipt: &Receipt, now: Timestamp) -> HoldUp
 
 /// A repeated request gets the hold of the first one, whatever it asks for, also within one batch and once the hold is
 /// settled. Nothing is held twice.
-pub async fn a_repeated_request_gets_the_same_hold(store: Arc<dyn Store>) {
+pub async fn a_repeated_request_gets_the_same_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let named = |amount| holding(charge_named(customer.key, amount, "r1"));
     let decisions = commit(&*store, vec![named(60), named(60), named(9)], NOON).await;
@@ -65,11 +67,10 @@ pub async fn a_repeated_request_gets_the_same_hold(store: Arc<dyn Store>) {
     let captured = act(&*store, &customer.id, id, capture(50), later(4)).await;
     assert_eq!((captured.changed, captured.hold.settled), (false, settled(10, SettleReason::Report, later(2))));
     assert_eq!(amounts(&*store, &customer.id).await, (90, 0, 10));
-    assert_verified(&*store).await;
 }
 
 /// A refused hold is not remembered, and an expired request id gets a new hold.
-pub async fn a_request_id_of_a_hold_expires(store: Arc<dyn Store>) {
+pub async fn a_request_id_of_a_hold_expires(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let named = |amount| holding(charge_named(customer.key, amount, "r1"));
     super::scene::refused(&*store, named(101), NOON).await;
@@ -81,11 +82,10 @@ pub async fn a_request_id_of_a_hold_expires(store: Arc<dyn Store>) {
     let second = accepted(&*store, named(30), end).await;
     assert_eq!((second.repeated, held(&second).id == held(&first).id), (false, false));
     assert_eq!(amounts(&*store, &customer.id).await, (10, 90, 0));
-    assert_verified(&*store).await;
 }
 
 /// A request id or an idempotency key of a hold is refused for a charge, and the other way round. Nothing changes.
-pub async fn a_hold_and_a_charge_are_different_requests(store: Arc<dyn Store>) {
+pub async fn a_hold_and_a_charge_are_different_requests(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let requests = [charge_named(customer.key, 20, "r1"), keyed(customer.key, 20, "k1", 1)];
     for request in requests {
@@ -109,11 +109,10 @@ pub async fn a_hold_and_a_charge_are_different_requests(store: Arc<dyn Store>) {
     let refusal = Refusal::Repeated(Repetition::OtherRequest);
     assert_eq!(decisions[1], Decision::Refused(refusal));
     assert!(matches!(&decisions[2], Decision::Accepted(receipt) if receipt.repeated && receipt.hold.is_none()));
-    assert_verified(&*store).await;
 }
 
 /// A later attempt with an idempotency key takes over the hold of the first one, on its day, with the current balance.
-pub async fn a_later_attempt_takes_over_the_hold(store: Arc<dyn Store>) {
+pub async fn a_later_attempt_takes_over_the_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let evening = NOON.day().start().saturating_add(super::scene::DAY).saturating_sub(Duration::from_secs(5));
     let next_day = evening.saturating_add(LEASE);
@@ -134,12 +133,11 @@ pub async fn a_later_attempt_takes_over_the_hold(store: Arc<dyn Store>) {
     let days = all_daily_totals(&*store).await;
     assert!(days.iter().all(|total| total.day == evening.day()), "{days:?}");
     assert_eq!(amounts(&*store, &customer.id).await, (80, 0, 20));
-    assert_verified(&*store).await;
 }
 
 /// A release or a fallback by an attempt that was taken over does nothing. A release by the last one forgets the key, so that the next
 /// request is held anew.
-pub async fn only_the_last_attempt_releases_the_hold(store: Arc<dyn Store>) {
+pub async fn only_the_last_attempt_releases_the_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let request = || holding(keyed(customer.key, 60, "k", 1));
     let first = accepted(&*store, request(), NOON).await;
@@ -166,7 +164,6 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Arc<dyn Store>) {
         Repetition::InProgress { .. }
     ));
     assert_eq!(amounts(&*store, &customer.id).await, (70, 30, 0));
-    assert_verified(&*store).await;
 }
 
 /// A hold whose cost was reported has paid for its request: its idempotency key is used up, and its request id gets the
@@ -208,7 +205,7 @@ pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>
 }
 
 /// An accepted retry renews the lease of the hold that it takes over, and never shortens it.
-pub async fn a_retry_renews_the_lease(store: Arc<dyn Store>) {
+pub async fn a_retry_renews_the_lease(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let request = || holding(charge_named(customer.key, 60, "r1"));
     let id = held(&accepted(&*store, request(), NOON).await).id;
@@ -217,12 +214,11 @@ pub async fn a_retry_renews_the_lease(store: Arc<dyn Store>) {
         assert_eq!(read(&*store, id).await.expires_at, later(end), "after {seconds} seconds");
     }
     assert_eq!(amounts(&*store, &customer.id).await, (40, 60, 0));
-    assert_verified(&*store).await;
 }
 
 /// The same rules apply within one batch: a release and the next request, and a retry and the release of the attempt
 /// before it.
-pub async fn a_batch_decides_attempts_in_order(store: Arc<dyn Store>) {
+pub async fn a_batch_decides_attempts_in_order(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let request = || holding(keyed(customer.key, 60, "k", 1));
     let first = accepted(&*store, request(), NOON).await;
@@ -240,11 +236,10 @@ pub async fn a_batch_decides_attempts_in_order(store: Arc<dyn Store>) {
     assert_eq!(updated(outcomes.remove(0)).map(|updated| updated.changed), Some(true));
     assert_eq!(read(&*store, held(&third).id).await.settled, None);
     assert_eq!(amounts(&*store, &customer.id).await, (40, 60, 0));
-    assert_verified(&*store).await;
 }
 
 /// 32 requests race with one request id: one hold is opened, and all get it.
-pub async fn a_request_id_is_held_once(store: Arc<dyn Store>) {
+pub async fn a_request_id_is_held_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let requests = (0..32).map(|_| holding(charge_named(customer.key, 60, "r1"))).collect();
     let decisions = all_at_once(&store, requests).await;
@@ -258,5 +253,4 @@ pub async fn a_request_id_is_held_once(store: Arc<dyn Store>) {
     }
     assert_eq!(first_tries, 1);
     assert_eq!(amounts(&*store, &customer.id).await, (940, 60, 0));
-    assert_verified(&*store).await;
 }

@@ -11,9 +11,8 @@ use metering_core::clock::Timestamp;
 use metering_core::random::SystemRandomness;
 use metering_core::store::Store;
 use metering_core::{Charge, Receipt};
-use tokio::task::JoinSet;
 
-use super::scene::{NOON, accepted, atoms, charge, totals};
+use super::scene::{NOON, accepted, atoms, charge, racing, totals};
 
 /// The lease of a hold.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
@@ -86,12 +85,10 @@ pub(super) async fn act(
 
 /// Commits each posting in a task of its own, all at once.
 pub(super) async fn update_at_once(store: &Arc<dyn Store>, postings: Vec<Posting>, now: Timestamp) -> Vec<HoldUpdated> {
-    let mut tasks = JoinSet::new();
-    for posting in postings {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { try_update(&*store, posting, now).await.expect("the hold exists") });
-    }
-    tasks.join_all().await
+    racing(store, postings, |store, posting| async move {
+        try_update(&*store, posting, now).await.expect("the hold exists")
+    })
+    .await
 }
 
 /// Reads a hold that must exist.

@@ -1,6 +1,5 @@
 //! Contracts for the usage of held requests: booked once, on the day of the hold, when it is settled.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{KeyNumber, KeyTerms, RateLimits};
@@ -16,8 +15,8 @@ use super::hold_scene::{
 };
 use super::key_scene::{caller, issue, status};
 use super::scene::{
-    ALWAYS, DAY, MINUTE, NOON, accepted, all_daily_totals, assert_verified, atoms, charge, customer, customer_with,
-    line, refused, report,
+    ALWAYS, DAY, MINUTE, NOON, Verified, accepted, all_daily_totals, atoms, charge, customer, customer_with, line,
+    refused, report,
 };
 
 /// A hold on a line and a path.
@@ -32,7 +31,7 @@ async fn usage_entries(store: &dyn Store, id: &metering_core::access::AccountId)
 }
 
 /// A hold books no usage and writes no activity, also when it is renewed or is not expired yet.
-pub async fn a_hold_alone_books_nothing(store: Arc<dyn Store>) {
+pub async fn a_hold_alone_books_nothing(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let key = issue(&*store, &customer.id, None, caller()).await;
     let id = open(&*store, key.secret, 60).await;
@@ -44,11 +43,10 @@ pub async fn a_hold_alone_books_nothing(store: Arc<dyn Store>) {
     assert_eq!((report.by_day, report.by_endpoint, report.by_key), (Vec::new(), Vec::new(), Vec::new()));
     assert_eq!(status(&*store, &customer.id, &key.id, NOON).await.usage.last_used, None);
     assert_eq!(amounts(&*store, &customer.id).await, (40, 60, 0));
-    assert_verified(&*store).await;
 }
 
 /// Usage is booked on the day, the line and the key of the hold, as one call, also when it is captured on another day.
-pub async fn captured_usage_is_booked_on_the_day_of_the_hold(store: Arc<dyn Store>) {
+pub async fn captured_usage_is_booked_on_the_day_of_the_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000).await;
     let key = issue(&*store, &customer.id, None, caller()).await;
     let evening = NOON.day().start().saturating_add(DAY).saturating_sub(Duration::from_secs(1));
@@ -95,11 +93,10 @@ pub async fn captured_usage_is_booked_on_the_day_of_the_hold(store: Arc<dyn Stor
     let report = report(&*store, &customer.id, ALWAYS).await;
     let days: Vec<_> = report.by_day.iter().map(|day| (day.day, day.usage_events)).collect();
     assert_eq!(days, [(morning.day(), 1), (evening.day(), 5)]);
-    assert_verified(&*store).await;
 }
 
 /// Each way to settle a hold has its kind of entry, which was written when the hold was settled.
-pub async fn settled_holds_are_listed_with_their_kind(store: Arc<dyn Store>) {
+pub async fn settled_holds_are_listed_with_their_kind(store: Verified<dyn Store>) {
     let table = [
         (capture(20), ActivityKind::Usage, 20),
         (capture(0), ActivityKind::Usage, 0),
@@ -130,12 +127,11 @@ pub async fn settled_holds_are_listed_with_their_kind(store: Arc<dyn Store>) {
         };
         assert_eq!(entries[0], expected);
     }
-    assert_verified(&*store).await;
 }
 
 /// Holds that are settled in one batch may share an entry, but never one of another kind, line or key; calls and amounts
 /// are complete.
-pub async fn entries_of_settled_holds_are_separate_by_kind(store: Arc<dyn Store>) {
+pub async fn entries_of_settled_holds_are_separate_by_kind(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10_000).await;
     let mut batch = Vec::new();
     for number in 0..24 {
@@ -161,7 +157,6 @@ pub async fn entries_of_settled_holds_are_separate_by_kind(store: Arc<dyn Store>
     assert!(entries.iter().all(|entry| entry.calls > 0 && entry.created_at == later(30)));
     let totals = all_daily_totals(&*store).await;
     assert_eq!(totals.iter().map(|total| total.calls).sum::<u64>(), 25);
-    assert_verified(&*store).await;
 }
 
 /// Settles a hold in each way that books usage, each in a commit of its own and all in one.
@@ -172,7 +167,7 @@ fn ends(ids: &[HoldId]) -> Vec<(HoldId, HoldAction)> {
 
 /// A hold counts towards the rate limits when it is opened. Its capture or release does not count, neither in that
 /// minute nor in a later one.
-pub async fn rate_limits_count_a_hold_once(store: Arc<dyn Store>) {
+pub async fn rate_limits_count_a_hold_once(store: Verified<dyn Store>) {
     let limits = RateLimits::per_minute(6).and_per_day(9);
     let customer = customer_with(&*store, 10_000, limits).await;
     let key = issue(&*store, &customer.id, None, KeyTerms { limits, ..caller() }).await;
@@ -203,11 +198,10 @@ pub async fn rate_limits_count_a_hold_once(store: Arc<dyn Store>) {
     let last = accepted(&*store, charge(customer.key, 1), next).await;
     assert_eq!((last.rate.minute.count, last.rate.day.count), (3, 9));
     assert!(matches!(refused(&*store, hold(customer.key, 1), next).await, Refusal::RateLimited { .. }));
-    assert_verified(&*store).await;
 }
 
 /// A hold of yesterday that is captured today does not count towards the limits of today, or of yesterday.
-pub async fn a_capture_on_the_next_day_counts_for_no_window(store: Arc<dyn Store>) {
+pub async fn a_capture_on_the_next_day_counts_for_no_window(store: Verified<dyn Store>) {
     let limits = RateLimits::per_day(3);
     let customer = customer_with(&*store, 10_000, limits).await;
     let mut ids = Vec::new();
@@ -227,5 +221,4 @@ pub async fn a_capture_on_the_next_day_counts_for_no_window(store: Arc<dyn Store
     assert!(matches!(refused(&*store, charge(customer.key, 1), tomorrow).await, Refusal::RateLimited { .. }));
     let Hold { settled, .. } = super::hold_scene::read(&*store, ids[2]).await;
     assert_eq!(settled.expect("it was captured").captured, atoms(3));
-    assert_verified(&*store).await;
 }

@@ -15,11 +15,12 @@ use super::hold_scene::{
     update,
 };
 use super::scene::{
-    NOON, accepted, account, all_daily_totals, assert_verified, atoms, balance, charge, customer, line, refused, report,
+    NOON, Verified, accepted, account, all_daily_totals, assert_verified, atoms, balance, charge, customer, line,
+    refused, report,
 };
 
 /// A hold lowers the balance, is not used yet, and is stored as it was requested.
-pub async fn an_open_hold_lowers_the_balance(store: Arc<dyn Store>) {
+pub async fn an_open_hold_lowers_the_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = HoldTerms { lease: Duration::from_millis(12_345), ..terms() };
     let request = charge(customer.key, 60).with_line(line("/chat/{model}")).with_path("/chat/large").with_hold(terms);
@@ -46,11 +47,10 @@ pub async fn an_open_hold_lowers_the_balance(store: Arc<dyn Store>) {
     };
     assert_eq!(read(&*store, terms.id).await, expected);
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), [expected]);
-    assert_verified(&*store).await;
 }
 
 /// The balance must cover a hold in full, unlike a charge. A refused hold changes nothing.
-pub async fn a_hold_must_be_covered(store: Arc<dyn Store>) {
+pub async fn a_hold_must_be_covered(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let before = account(&*store, &customer.id).await;
     for amount in [101, 1_000, i64::MAX] {
@@ -78,7 +78,6 @@ pub async fn a_hold_must_be_covered(store: Arc<dyn Store>) {
     act(&*store, &customer.id, all, capture(99), NOON).await;
     open(&*store, customer.key, 1).await;
     assert_eq!(amounts(&*store, &customer.id).await, (0, 1, 99));
-    assert_verified(&*store).await;
 }
 
 /// What the request cost becomes usage, at most what is held, and the rest returns to the balance.
@@ -103,7 +102,7 @@ pub async fn a_capture_returns_the_rest(store: Arc<dyn Store>) {
 }
 
 /// The update that settles a hold says which upstream served the request. What comes later does not change that.
-pub async fn a_settled_hold_says_which_upstream_served_it(store: Arc<dyn Store>) {
+pub async fn a_settled_hold_says_which_upstream_served_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     for (number, action) in [capture(2), HoldAction::CaptureFallback, HoldAction::Release].into_iter().enumerate() {
         let id = open(&*store, customer.key, 10).await;
@@ -124,7 +123,6 @@ pub async fn a_settled_hold_says_which_upstream_served_it(store: Arc<dyn Store>)
         act(&*store, &customer.id, without, action, later(2)).await;
         assert_eq!(read(&*store, without).await.upstream, None);
     }
-    assert_verified(&*store).await;
 }
 
 /// A capture in full takes what the request cost, also from a balance that does not cover it.
@@ -141,7 +139,7 @@ pub async fn a_capture_in_full_may_make_a_debt(store: Arc<dyn Store>) {
 }
 
 /// Without a reported cost, the fallback is captured, at most what is held.
-pub async fn a_fallback_is_at_most_what_is_held(store: Arc<dyn Store>) {
+pub async fn a_fallback_is_at_most_what_is_held(store: Verified<dyn Store>) {
     for (fallback, captured) in [(0, 0), (7, 7), (60, 60), (61, 60), (i64::MAX, 60), (-1, 0)] {
         let customer = customer(&*store, 100).await;
         let request = |amount| {
@@ -155,11 +153,10 @@ pub async fn a_fallback_is_at_most_what_is_held(store: Arc<dyn Store>) {
         assert_eq!((updated.changed, updated.excess), (true, Credits::ZERO));
         assert_eq!(amounts(&*store, &customer.id).await, (100 - captured, 0, captured));
     }
-    assert_verified(&*store).await;
 }
 
 /// A released hold returns in full.
-pub async fn a_release_returns_everything(store: Arc<dyn Store>) {
+pub async fn a_release_returns_everything(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     for amount in [100, 60, 0] {
         let id = open(&*store, customer.key, amount).await;
@@ -168,11 +165,10 @@ pub async fn a_release_returns_everything(store: Arc<dyn Store>) {
         assert_eq!((updated.balance, updated.changed, updated.excess), (atoms(100), true, Credits::ZERO));
         assert_eq!(amounts(&*store, &customer.id).await, (100, 0, 0));
     }
-    assert_verified(&*store).await;
 }
 
 /// A hold expires at the end of its lease and not before. Then its fallback is captured.
-pub async fn a_hold_expires_with_its_lease(store: Arc<dyn Store>) {
+pub async fn a_hold_expires_with_its_lease(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let id = open(&*store, customer.key, 60).await;
     let end = NOON.saturating_add(LEASE);
@@ -185,7 +181,6 @@ pub async fn a_hold_expires_with_its_lease(store: Arc<dyn Store>) {
     assert_eq!((updated.changed, updated.balance), (true, atoms(100 - FALLBACK)));
     assert_eq!(updated.hold.settled, settled(FALLBACK, SettleReason::Expiry, end));
     assert_eq!(amounts(&*store, &customer.id).await, (100 - FALLBACK, 0, FALLBACK));
-    assert_verified(&*store).await;
 }
 
 /// A hold whose lease has ended is open until it is expired: a late report still counts.
@@ -200,7 +195,7 @@ pub async fn a_late_capture_counts(store: Arc<dyn Store>) {
 }
 
 /// A renewed hold expires at its new end. A lease is never shortened, and may be renewed after it has ended.
-pub async fn a_renewed_hold_expires_later(store: Arc<dyn Store>) {
+pub async fn a_renewed_hold_expires_later(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let id = open(&*store, customer.key, 60).await;
     let renew = |seconds| HoldAction::Renew { until: later(seconds) };
@@ -221,11 +216,10 @@ pub async fn a_renewed_hold_expires_later(store: Arc<dyn Store>) {
     assert!(act(&*store, &customer.id, id, HoldAction::Expire, later(90)).await.changed);
     assert_eq!(expires_at(act(&*store, &customer.id, id, renew(200), later(91)).await), (false, later(90)));
     assert_eq!(amounts(&*store, &customer.id).await, (100 - FALLBACK, 0, FALLBACK));
-    assert_verified(&*store).await;
 }
 
 /// Whatever settles a hold first, nothing changes it again, and each later update returns the first settlement.
-pub async fn a_hold_is_settled_once(store: Arc<dyn Store>) {
+pub async fn a_hold_is_settled_once(store: Verified<dyn Store>) {
     let actions = [
         capture(50),
         capture_in_full(500),
@@ -251,11 +245,10 @@ pub async fn a_hold_is_settled_once(store: Arc<dyn Store>) {
         assert_eq!(all_daily_totals(&*store).await, days);
         assert_eq!(store.activity(&customer.id, 10).await.unwrap(), activity);
     }
-    assert_verified(&*store).await;
 }
 
 /// An update of an unknown hold, or of another account's, finds none and changes nothing, also within a batch.
-pub async fn an_unknown_hold_is_none(store: Arc<dyn Store>) {
+pub async fn an_unknown_hold_is_none(store: Verified<dyn Store>) {
     let (owner, other) = (customer(&*store, 100).await, customer(&*store, 100).await);
     let id = open(&*store, owner.key, 60).await;
     let unknown = HoldId::generate(&SystemRandomness);
@@ -271,11 +264,10 @@ pub async fn an_unknown_hold_is_none(store: Arc<dyn Store>) {
     }
     assert_eq!(amounts(&*store, &owner.id).await, (40, 60, 0));
     assert_eq!(balance(&*store, &other.id).await, 100);
-    assert_verified(&*store).await;
 }
 
 /// Every account that the store returns says what is held.
-pub async fn held_credits_are_part_of_every_account(store: Arc<dyn Store>) {
+pub async fn held_credits_are_part_of_every_account(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     open(&*store, customer.key, 60).await;
     open(&*store, customer.key, 5).await;
@@ -291,7 +283,6 @@ pub async fn held_credits_are_part_of_every_account(store: Arc<dyn Store>) {
     assert!([holder, listed, limited].iter().all(|account| account.totals.held == atoms(65)));
     let revoked = store.revoke_account(&customer.id, later(1)).await.unwrap().expect("the account exists");
     assert_eq!((revoked.totals.balance, revoked.totals.held), (atoms(45), atoms(65)));
-    assert_verified(&*store).await;
 }
 
 /// Start and end of a lease are stored to the millisecond.

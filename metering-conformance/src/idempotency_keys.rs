@@ -12,8 +12,8 @@ use metering_core::store::Store;
 
 use super::key_scene::{budget, caller, issue, spent};
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, all_daily_totals, assert_verified, balance, charge, charge_named, commit,
-    commit_refund, customer, new_key, refused, report,
+    ALWAYS, BASE, NOON, Verified, accepted, all_daily_totals, balance, charge, charge_named, commit, commit_refund,
+    customer, new_key, refused, report,
 };
 
 pub(super) const LEASE: Duration = Duration::from_secs(40);
@@ -46,7 +46,7 @@ pub(super) fn number(receipt: &Receipt) -> u32 {
 }
 
 /// During an attempt's lease a retry is refused; after it, a retry is accepted and not charged.
-pub async fn key_can_be_retried_after_its_lease(store: Arc<dyn Store>) {
+pub async fn key_can_be_retried_after_its_lease(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     assert_eq!((first.repeated, number(&first)), (false, 1));
@@ -61,7 +61,6 @@ pub async fn key_can_be_retried_after_its_lease(store: Arc<dyn Store>) {
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 1), later(41)).await, in_progress(39));
     assert_eq!(balance(&*store, &customer.id).await, 6 * BASE);
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.by_day[0].usage_events, 2);
-    assert_verified(&*store).await;
 }
 
 /// One charge pays for at most three attempts.
@@ -78,7 +77,7 @@ pub async fn attempts_are_limited(store: Arc<dyn Store>) {
 }
 
 /// Once a response has been passed on, the key is used up. It is never valid for another request.
-pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
+pub async fn a_delivered_key_is_used_up(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     assert_eq!(repeated(&*store, keyed(customer.key, BASE, "k", 2), NOON).await, Repetition::OtherRequest);
@@ -95,11 +94,10 @@ pub async fn a_delivered_key_is_used_up(store: Arc<dyn Store>) {
     let mut settlement = first.settlement().unwrap();
     settlement.account = super::scene::new_id();
     assert_eq!(store.commit(vec![Posting::Settle(settlement)], NOON).await.unwrap(), [Outcome::Settled]);
-    assert_verified(&*store).await;
 }
 
 /// A refund forgets the key, so a retry is charged, immediately.
-pub async fn refunded_key_is_charged_again(store: Arc<dyn Store>) {
+pub async fn refunded_key_is_charged_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     for price in [BASE, 0] {
         let first = accepted(&*store, keyed(customer.key, price, "k", 1), NOON).await;
@@ -111,11 +109,10 @@ pub async fn refunded_key_is_charged_again(store: Arc<dyn Store>) {
         commit_refund(&*store, again.into_refund().unwrap(), later(1)).await.unwrap();
     }
     assert_eq!(balance(&*store, &customer.id).await, 10 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A later attempt takes over the first one's charge: only the last attempt refunds it, on the day of the charge.
-pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
+pub async fn only_the_last_attempt_refunds_the_charge(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let evening = NOON.saturating_add(Duration::from_secs(12 * 60 * 60 - 5));
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), evening).await;
@@ -132,12 +129,11 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Arc<dyn Store>) {
         totals.iter().map(|total| (total.day, total.credits_used.atoms())).collect::<Vec<_>>(),
         [(evening.day(), 0)]
     );
-    assert_verified(&*store).await;
 }
 
 /// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that
 /// the key is used for by then.
-pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
+pub async fn a_charge_is_refunded_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
     let second = accepted(&*store, keyed(customer.key, BASE, "k", 1), later(40)).await;
@@ -151,11 +147,10 @@ pub async fn a_charge_is_refunded_once(store: Arc<dyn Store>) {
     accepted(&*store, keyed(customer.key, 3 * BASE, "k", 1), later(42)).await;
     let late = commit_refund(&*store, first, later(43)).await;
     assert_eq!(late.map(|left| left.atoms()), Some(7 * BASE), "the key is in use for another charge");
-    assert_verified(&*store).await;
 }
 
 /// The same rules apply to keys within one batch and across batches.
-pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
+pub async fn batch_decides_keys_in_order(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let one = || Posting::Charge(keyed(customer.key, BASE, "k", 1));
     let outcomes = store.commit(vec![one(), one()], NOON).await.unwrap();
@@ -176,7 +171,6 @@ pub async fn batch_decides_keys_in_order(store: Arc<dyn Store>) {
     let outcomes = store.commit(vec![refund, charge], later(1)).await.unwrap();
     assert!(matches!(&outcomes[1], Outcome::Decided(metering_core::Decision::Accepted(receipt)) if !receipt.repeated));
     assert_eq!(balance(&*store, &customer.id).await, 7 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A client's idempotency key never matches a deduction's request id, so a cheap request cannot pay for another.
@@ -202,7 +196,7 @@ pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
 
 /// Each API key has idempotency keys of its own: no key gets, repeats or blocks what another one paid for, and a refund
 /// goes to the key that paid. A rotation changes nothing about that.
-pub async fn keys_are_separate_per_api_key(store: Arc<dyn Store>) {
+pub async fn keys_are_separate_per_api_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let terms = KeyTerms { budget: budget(5 * BASE, None), ..caller() };
     let (one, two) =
@@ -222,7 +216,6 @@ pub async fn keys_are_separate_per_api_key(store: Arc<dyn Store>) {
     commit_refund(&*store, again.into_refund().unwrap(), later(42)).await.unwrap();
     assert_eq!(spent(&*store, &customer.id, &one.id).await, 0);
     assert_eq!(spent(&*store, &customer.id, &two.id).await, 3 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A key is stored for a day from its charge, regardless of retries, and is new after that.

@@ -1,8 +1,6 @@
 //! Contracts for accounts of other services: their keys work, their balances are exact, and a repeated import changes
 //! nothing.
 
-use std::sync::Arc;
-
 use metering_core::access::{ApiKey, Budget, EmailStatus, HashKind, KeyHash, KeyTerms, Payer, Scopes};
 use metering_core::clock::Day;
 use metering_core::imports::{
@@ -12,12 +10,11 @@ use metering_core::imports::{
 use metering_core::money::{LedgerKind, NewLedgerEntry, PaymentRef};
 use metering_core::payments::{PaymentSettlement, PaymentUse};
 use metering_core::store::{FullStore, KeyChange, KeyChanged, PaymentCredited};
-use tokio::task::JoinSet;
 
 use super::sale::{credit, payment_by, tx, wallet};
 use super::scene::{
-    BASE, DAY, NOON, accepted, account, all_daily_totals, assert_verified, atoms, charge, create, customer, entry,
-    line, new_account, new_id, new_key, totals,
+    BASE, DAY, NOON, Verified, accepted, account, all_daily_totals, atoms, charge, create, customer, entry, line,
+    new_account, new_id, new_key, racing, totals,
 };
 
 /// A key of the service that is imported from.
@@ -76,7 +73,7 @@ async fn imported(store: &dyn FullStore, new: &ImportedAccount) -> Vec<ImportCon
 }
 
 /// An imported account is found as it was given, and its balance is exact.
-pub async fn imported_account_is_found_as_it_was(store: Arc<dyn FullStore>) {
+pub async fn imported_account_is_found_as_it_was(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let new = foreign(1);
     assert_eq!(imported(store, &new).await, []);
@@ -95,11 +92,10 @@ pub async fn imported_account_is_found_as_it_was(store: Arc<dyn FullStore>) {
     let days: Vec<Day> = all_daily_totals(store).await.iter().map(|total| total.day).collect();
     assert_eq!(days, new.usage.iter().map(|usage| usage.day).collect::<Vec<_>>());
     assert_eq!(store.activity(&new.id, 10).await.unwrap().len(), 2);
-    assert_verified(store).await;
 }
 
 /// A key of the other service works, and its first rotation replaces it with one of ours.
-pub async fn imported_key_works_until_it_is_rotated(store: Arc<dyn FullStore>) {
+pub async fn imported_key_works_until_it_is_rotated(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (new, old) = (foreign(1), foreign_key(1));
     imported(store, &new).await;
@@ -115,11 +111,10 @@ pub async fn imported_key_works_until_it_is_rotated(store: Arc<dyn FullStore>) {
     let [secret] = &store.key_secrets(&new.id).await.unwrap()[..] else { panic!("there is one secret") };
     assert_eq!((secret.hash, secret.hash_kind), (rotated, HashKind::Sha3));
     assert_eq!(accepted(store, charge(rotated, BASE), NOON).await.balance.atoms(), 2 * BASE - 1);
-    assert_verified(store).await;
 }
 
 /// Importing an account again changes nothing, also after it was used and rotated.
-pub async fn repeated_import_changes_nothing(store: Arc<dyn FullStore>) {
+pub async fn repeated_import_changes_nothing(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let new = foreign(1);
     imported(store, &new).await;
@@ -130,11 +125,10 @@ pub async fn repeated_import_changes_nothing(store: Arc<dyn FullStore>) {
     assert_eq!(account(store, &new.id).await, before);
     let both = store.import_accounts(vec![foreign(2), new.clone()], ImportMode::Write, NOON).await.unwrap();
     assert!(matches!(&both[..], [AccountImported::Created { .. }, AccountImported::AlreadyThere(_)]), "{both:?}");
-    assert_verified(store).await;
 }
 
 /// An account of another id with the same key hash, or of the same id with another hash, is refused.
-pub async fn used_ids_and_hashes_are_refused(store: Arc<dyn FullStore>) {
+pub async fn used_ids_and_hashes_are_refused(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let own = customer(store, 7).await;
     let first = foreign(1);
@@ -154,11 +148,10 @@ pub async fn used_ids_and_hashes_are_refused(store: Arc<dyn FullStore>) {
     too_much.entries.push(ImportedEntry { entry: entry(LedgerKind::Adjustment, i64::MAX), created_at: NOON });
     assert_eq!(import(store, &too_much).await, AccountImported::OutOfRange);
     assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 2);
-    assert_verified(store).await;
 }
 
 /// Email address, wallet and transaction stay with the account that has them; the credits are imported.
-pub async fn what_another_account_has_is_left_out(store: Arc<dyn FullStore>) {
+pub async fn what_another_account_has_is_left_out(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let email = "MOVED1@example.com".parse().unwrap();
     let owner = create(store, metering_core::NewAccount { email: Some(email), ..new_account() }).await;
@@ -179,11 +172,10 @@ pub async fn what_another_account_has_is_left_out(store: Arc<dyn FullStore>) {
     assert_eq!(account(store, &first.id).await.email, None);
     assert_eq!(store.payment(&tx(1)).await.unwrap().unwrap().account, first.id);
     assert_eq!(account(store, &owner.id).await, owner);
-    assert_verified(store).await;
 }
 
 /// A revoked account takes no email address or wallet from others, and its key does not work.
-pub async fn revoked_accounts_are_imported_revoked(store: Arc<dyn FullStore>) {
+pub async fn revoked_accounts_are_imported_revoked(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let live = foreign(1);
     imported(store, &live).await;
@@ -204,11 +196,10 @@ pub async fn revoked_accounts_are_imported_revoked(store: Arc<dyn FullStore>) {
     assert_eq!(import(store, &revoked).await, AccountImported::AlreadyThere(found));
     let third = ImportedAccount { email: revoked.email.clone(), payer: None, ..foreign(3) };
     assert_eq!(imported(store, &third).await.len(), 1, "the live account has the address");
-    assert_verified(store).await;
 }
 
 /// A transaction that was credited at the source is not credited again.
-pub async fn imported_transactions_are_used_up(store: Arc<dyn FullStore>) {
+pub async fn imported_transactions_are_used_up(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (new, other) = (foreign(1), customer(store, 0).await);
     imported(store, &new).await;
@@ -220,11 +211,10 @@ pub async fn imported_transactions_are_used_up(store: Arc<dyn FullStore>) {
     let again = store.credit_payment(credit(&new.id, payment_by(1, tx(1)))).await.unwrap();
     assert!(matches!(again, PaymentCredited::Repeated(..)), "{again:?}");
     assert_eq!(totals(store, &new.id).await.balance.atoms(), 4 * BASE - 1);
-    assert_verified(store).await;
 }
 
 /// Child keys of the first one keep their terms, and budgets count what was imported.
-pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
+pub async fn imported_keys_keep_their_terms(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let mut new = foreign(1);
     new.keys[0].terms.budget = Some(Budget { limit: atoms(8 * BASE), reset: None });
@@ -249,11 +239,10 @@ pub async fn imported_keys_keep_their_terms(store: Arc<dyn FullStore>) {
     assert_eq!(keys[0].spent.map(|spent| spent.amount.atoms()), Some(6 * BASE));
     accepted(store, charge(hash, 2 * BASE), NOON).await;
     super::scene::refused(store, charge(foreign_key(3).hash(), BASE), NOON).await;
-    assert_verified(store).await;
 }
 
 /// A check writes nothing, and says what an import would do.
-pub async fn checking_an_import_writes_nothing(store: Arc<dyn FullStore>) {
+pub async fn checking_an_import_writes_nothing(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (first, second) = (foreign(1), ImportedAccount { payer: Some(foreign(1).payer.unwrap()), ..foreign(2) });
     imported(store, &first).await;
@@ -265,17 +254,15 @@ pub async fn checking_an_import_writes_nothing(store: Arc<dyn FullStore>) {
     assert_eq!((&account.id, &conflicts[..]), (&second.id, &[ImportConflict::PayerTaken(wallet(1))][..]));
     assert_eq!(store.account(&second.id).await.unwrap(), None);
     assert_eq!(store.live_keys(&[foreign_key(2).hash()], NOON).await.unwrap(), [false]);
-    assert_verified(store).await;
 }
 
 /// Two imports of the same accounts create each once.
-pub async fn concurrent_imports_create_each_account_once(store: Arc<dyn FullStore>) {
+pub async fn concurrent_imports_create_each_account_once(store: Verified<dyn FullStore>) {
     let accounts: Vec<_> = (1..=6).map(foreign).collect();
-    let mut tasks = JoinSet::new();
-    for turn in 0..4 {
-        let (store, mut accounts) = (Arc::clone(&store), accounts.clone());
+    let results = racing(&store, 0..4, |store, turn| {
+        let mut accounts = accounts.clone();
         accounts.rotate_left(turn);
-        tasks.spawn(async move {
+        async move {
             let mut created = 0;
             for pair in accounts.chunks(2) {
                 let outcomes = store.import_accounts(pair.to_vec(), ImportMode::Write, NOON).await.unwrap();
@@ -288,12 +275,12 @@ pub async fn concurrent_imports_create_each_account_once(store: Arc<dyn FullStor
                 }
             }
             created
-        });
-    }
-    let created: usize = tasks.join_all().await.into_iter().sum();
+        }
+    })
+    .await;
+    let created: usize = results.into_iter().sum();
     assert_eq!(created, accounts.len());
     let found = store.accounts(None, 100).await.unwrap().items;
     assert_eq!(found.len(), accounts.len());
     assert!(found.iter().all(|account| account.totals.balance.atoms() == 4 * BASE - 1));
-    assert_verified(store.as_ref()).await;
 }

@@ -11,7 +11,8 @@ use metering_core::{Decision, Refusal};
 use super::key_scene::{Issued, budget, caller, change, change_at, issue, manager, spent, status};
 use super::races::{accepted_count, all_at_once};
 use super::scene::{
-    BASE, DAY, NOON, accepted, assert_verified, atoms, balance, charge, commit, commit_refund, customer, refused,
+    BASE, DAY, NOON, Verified, accepted, assert_verified, atoms, balance, charge, commit, commit_refund, customer,
+    refused,
 };
 
 const PLENTY: i64 = 1_000_000 * BASE;
@@ -32,7 +33,7 @@ async fn exhausted(store: &dyn Store, key: &Issued, price: i64, now: Timestamp) 
 }
 
 /// A budget is spent to the last atom and never exceeded, in one batch and over batches.
-pub async fn budget_is_exact_across_batches(store: Arc<dyn Store>) {
+pub async fn budget_is_exact_across_batches(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     for sizes in [vec![12], vec![4, 4, 4], vec![1; 12], vec![9, 3]] {
         for reset in [None, Some(BudgetReset::Daily), Some(BudgetReset::Monthly)] {
@@ -47,11 +48,10 @@ pub async fn budget_is_exact_across_batches(store: Arc<dyn Store>) {
             accepted(&*store, charge(key.secret, 0), NOON).await;
         }
     }
-    assert_verified(&*store).await;
 }
 
 /// The remaining budget must cover the price: an expensive request is refused, and a cheaper one after it is not.
-pub async fn budget_must_cover_the_price(store: Arc<dyn Store>) {
+pub async fn budget_must_cover_the_price(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, None)).await;
     let decisions =
@@ -61,22 +61,20 @@ pub async fn budget_must_cover_the_price(store: Arc<dyn Store>) {
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 100);
     let none = issue(&*store, &customer.id, None, terms(0, None)).await;
     assert_eq!(exhausted(&*store, &none, 1, NOON).await, (0, 0, 0));
-    assert_verified(&*store).await;
 }
 
 /// 64 requests race for a budget that covers 20: exactly 20 are accepted.
-pub async fn racing_requests_spend_a_budget_once(store: Arc<dyn Store>) {
+pub async fn racing_requests_spend_a_budget_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(20 * BASE, Some(BudgetReset::Daily))).await;
     let decisions = all_at_once(&store, vec![charge(key.secret, BASE); 64]).await;
     assert_eq!(accepted_count(&decisions), 20);
     assert_eq!(spent(&*store, &customer.id, &key.id).await, 20 * BASE);
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 20 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// Keys with small budgets race below one with a small budget: none is ever exceeded, and all agree with the balance.
-pub async fn racing_keys_share_the_budget_above(store: Arc<dyn Store>) {
+pub async fn racing_keys_share_the_budget_above(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = KeyTerms { budget: budget(100, None), ..manager() };
     let parent = issue(&*store, &customer.id, None, parent).await;
@@ -103,11 +101,10 @@ pub async fn racing_keys_share_the_budget_above(store: Arc<dyn Store>) {
         sum += of_child;
     }
     assert_eq!(sum, charged);
-    assert_verified(&*store).await;
 }
 
 /// A budget is new at the first millisecond of its next period in UTC, not before.
-pub async fn budget_starts_again_with_its_period(store: Arc<dyn Store>) {
+pub async fn budget_starts_again_with_its_period(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     // NOON is on Saturday, 21 November.
     let table = [
@@ -132,11 +129,10 @@ pub async fn budget_starts_again_with_its_period(store: Arc<dyn Store>) {
         let found = status(&*store, &customer.id, &key.id, next).await.spent.unwrap();
         assert_eq!((found.since, found.amount), (next.day(), atoms(50)));
     }
-    assert_verified(&*store).await;
 }
 
 /// A node whose clock lags at the border of a period gets no second budget.
-pub async fn lagging_clock_gets_no_second_budget(store: Arc<dyn Store>) {
+pub async fn lagging_clock_gets_no_second_budget(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(50, Some(BudgetReset::Daily))).await;
     let midnight = NOON.saturating_add(DAY).day().start();
@@ -152,7 +148,6 @@ pub async fn lagging_clock_gets_no_second_budget(store: Arc<dyn Store>) {
     assert_eq!(exhausted(&*store, &key, 1, day_behind).await, (50, 50, 0), "a day behind");
     let wrong = day_behind.saturating_sub(Duration::from_millis(1));
     assert_eq!(exhausted(&*store, &key, 51, wrong).await, (50, 0, 50), "the newest reading was wrong");
-    assert_verified(&*store).await;
 }
 
 /// A clock that was set back by more than a day begins the period of its day again, and its budget. The books still add
@@ -187,7 +182,7 @@ pub async fn refund_takes_no_budget_below_zero(store: Arc<dyn Store>) {
 
 /// A refund of a charge of the same period can be spent again; one of an earlier period cannot. All parent keys get it
 /// back too.
-pub async fn refund_returns_to_the_budget_of_its_period(store: Arc<dyn Store>) {
+pub async fn refund_returns_to_the_budget_of_its_period(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = KeyTerms { budget: budget(100, None), ..manager() };
     let parent = issue(&*store, &customer.id, None, parent).await;
@@ -210,7 +205,6 @@ pub async fn refund_returns_to_the_budget_of_its_period(store: Arc<dyn Store>) {
     change_at(&*store, &customer.id, &key.id, disabled, tomorrow).await;
     commit_refund(&*store, receipt.into_refund().unwrap(), tomorrow).await.unwrap();
     assert_eq!(spent(&*store, &customer.id, &parent.id).await, 60, "a disabled key is refunded");
-    assert_verified(&*store).await;
 }
 
 /// A budget that is set later begins with what the key and its child keys spent in the period so far.
@@ -256,7 +250,7 @@ pub async fn budget_set_later_counts_what_was_spent(store: Arc<dyn Store>) {
 }
 
 /// A budget that is removed no longer limits; one that is raised or lowered keeps what was spent.
-pub async fn budget_is_removed_raised_and_lowered(store: Arc<dyn Store>) {
+pub async fn budget_is_removed_raised_and_lowered(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(50, Some(BudgetReset::Daily))).await;
     let set = |limit: Option<i64>| TermsChange { limit: Some(limit.map(atoms)), ..TermsChange::default() };
@@ -272,16 +266,14 @@ pub async fn budget_is_removed_raised_and_lowered(store: Arc<dyn Store>) {
     let again = change(&*store, &customer.id, &key.id, set(Some(2_000))).await;
     assert_eq!(again.terms.budget, budget(2_000, None));
     assert_eq!(exhausted(&*store, &key, 951, NOON).await, (2_000, 1_050, 950));
-    assert_verified(&*store).await;
 }
 
 /// A repeated request takes no budget, and needs none.
-pub async fn repeated_request_takes_no_budget(store: Arc<dyn Store>) {
+pub async fn repeated_request_takes_no_budget(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(10, None)).await;
     let named = || super::scene::charge_named(key.secret, 10, "r1").with_price(atoms(10));
     assert!(!accepted(&*store, named(), NOON).await.repeated);
     assert!(accepted(&*store, named(), NOON).await.repeated);
     assert_eq!(spent(&*store, &customer.id, &key.id).await, 10);
-    assert_verified(&*store).await;
 }

@@ -1,7 +1,5 @@
 //! Contracts for chains of keys: a key may do no more than each of its parent keys, and all of them count its requests.
 
-use std::sync::Arc;
-
 use metering_core::access::{KeyRefusal, KeyTerms, RateLimits, Scope, Scopes};
 use metering_core::charging::{InFlight, LimitWindow};
 use metering_core::store::{Store, TermsChange};
@@ -9,9 +7,7 @@ use metering_core::{Charge, Decision, Refusal};
 
 use super::key_scene::{Issued, budget, caller, change, changed, issue, manager, revoke, spent, status};
 use super::races::{accepted_count, all_at_once};
-use super::scene::{
-    BASE, Customer, DAY, MINUTE, NOON, accepted, assert_verified, balance, charge, commit, customer, refused,
-};
+use super::scene::{BASE, Customer, DAY, MINUTE, NOON, Verified, accepted, balance, charge, commit, customer, refused};
 
 const PLENTY: i64 = 1_000_000 * BASE;
 
@@ -27,7 +23,7 @@ fn in_progress(key: &Issued, in_flight: &InFlight) -> Charge {
 }
 
 /// A key stops while a parent key is disabled, and for good when that is revoked or leaks.
-pub async fn key_stops_with_each_key_above_it(store: Arc<dyn Store>) {
+pub async fn key_stops_with_each_key_above_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     for what in ["disabled", "revoked", "leaked"] {
         let top = issue(&*store, &customer.id, None, manager()).await;
@@ -57,12 +53,11 @@ pub async fn key_stops_with_each_key_above_it(store: Arc<dyn Store>) {
             assert!(status(&*store, &customer.id, &child.id, NOON).await.parents_are_live);
         }
     }
-    assert_verified(&*store).await;
 }
 
 /// A child of a key that is not live is unknown, whatever else its terms forbid: a caller without a live key learns
 /// nothing.
-pub async fn dead_parent_is_refused_before_the_terms(store: Arc<dyn Store>) {
+pub async fn dead_parent_is_refused_before_the_terms(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let later = NOON.saturating_add(DAY);
     let faults = [
@@ -78,11 +73,10 @@ pub async fn dead_parent_is_refused_before_the_terms(store: Arc<dyn Store>) {
         change(&*store, &customer.id, &parent.id, disabled).await;
         assert_eq!(refused(&*store, charge(child.secret, BASE), later).await, Refusal::UnknownKey, "{expected:?}");
     }
-    assert_verified(&*store).await;
 }
 
 /// Terms of a key that are narrowed apply to its child keys, from the next commit on.
-pub async fn narrowed_terms_apply_to_the_keys_below(store: Arc<dyn Store>) {
+pub async fn narrowed_terms_apply_to_the_keys_below(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let reads = Scopes::of([Scope::Read, Scope::Manage]).unwrap();
     let expiry = NOON.saturating_add(MINUTE);
@@ -103,11 +97,10 @@ pub async fn narrowed_terms_apply_to_the_keys_below(store: Arc<dyn Store>) {
         let disabled = TermsChange { disabled: Some(true), ..none() };
         assert!(change(&*store, &customer.id, &child.id, disabled).await.terms.disabled);
     }
-    assert_verified(&*store).await;
 }
 
 /// A key's rate limits count the requests of its child keys, exactly, in one batch and over batches.
-pub async fn rate_limits_count_the_keys_below(store: Arc<dyn Store>) {
+pub async fn rate_limits_count_the_keys_below(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let minute = RateLimits::per_minute(3);
     let day = RateLimits::per_day(3);
@@ -132,11 +125,10 @@ pub async fn rate_limits_count_the_keys_below(store: Arc<dyn Store>) {
             assert_eq!((receipt.rate.limits, receipt.rate.remaining(window)), (limits, Some(2)));
         }
     }
-    assert_verified(&*store).await;
 }
 
 /// The account's limits are checked before the key's, and a request that either refuses counts for none.
-pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
+pub async fn request_counts_for_all_limits_or_none(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let limits = RateLimits::per_day(2);
     let parent = KeyTerms { limits, budget: budget(10 * BASE, None), ..manager() };
@@ -157,11 +149,10 @@ pub async fn request_counts_for_all_limits_or_none(store: Arc<dyn Store>) {
     };
     assert_eq!(rate.limits.requests_per_day, 1, "the account's limits are checked first");
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 2 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// Racing requests with several child keys of one fill its limit exactly.
-pub async fn racing_keys_fill_a_limit_once(store: Arc<dyn Store>) {
+pub async fn racing_keys_fill_a_limit_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let limits = RateLimits::per_minute(20);
     let parent = issue(&*store, &customer.id, None, KeyTerms { limits, ..manager() }).await;
@@ -172,11 +163,10 @@ pub async fn racing_keys_fill_a_limit_once(store: Arc<dyn Store>) {
     }
     assert_eq!(accepted_count(&all_at_once(&store, charges).await), 20);
     assert_eq!(balance(&*store, &customer.id).await, PLENTY - 20 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// A request that is in flight counts for its key and the parent keys, until its receipt is dropped.
-pub async fn requests_in_progress_are_limited(store: Arc<dyn Store>) {
+pub async fn requests_in_progress_are_limited(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = KeyTerms { max_in_flight: 3, ..manager() };
     let (parent, child) = pair(&*store, &customer, parent, KeyTerms { max_in_flight: 2, ..caller() }).await;
@@ -203,11 +193,10 @@ pub async fn requests_in_progress_are_limited(store: Arc<dyn Store>) {
     accepted(&*store, charge(child.secret, BASE), NOON).await;
     let unlimited = accepted(&*store, charge(customer.key, BASE).with_in_flight(in_flight.clone()), NOON);
     assert_eq!(unlimited.await.slot, None, "its key has no limit");
-    assert_verified(&*store).await;
 }
 
 /// A charge that is refused for another reason takes no slot.
-pub async fn refused_requests_are_not_in_progress(store: Arc<dyn Store>) {
+pub async fn refused_requests_are_not_in_progress(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let terms = KeyTerms { max_in_flight: 2, budget: budget(3 * BASE, None), ..caller() };
     let key = issue(&*store, &customer.id, None, terms).await;
@@ -224,5 +213,4 @@ pub async fn refused_requests_are_not_in_progress(store: Arc<dyn Store>) {
     changed(store.change_key(&customer.id, &key.id, None, disabled, NOON).await.unwrap());
     assert_eq!(refused(&*store, price(BASE), NOON).await, Refusal::UnknownKey);
     assert_eq!(in_flight.count(&customer.id, key.number), 0);
-    assert_verified(&*store).await;
 }

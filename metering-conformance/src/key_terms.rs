@@ -12,8 +12,8 @@ use metering_core::usage::{ActivityKind, KeyLabel, KeyTotal};
 
 use super::key_scene::{caller, change, changed, create_key, first, issue, manager, new_key_of, revoke, status};
 use super::scene::{
-    ALWAYS, BASE, DAY, NOON, accepted, all_daily_totals, assert_verified, atoms, balance, charge, commit,
-    commit_refund, customer, new_id, new_key, refused, report,
+    ALWAYS, BASE, DAY, NOON, Verified, accepted, all_daily_totals, atoms, balance, charge, commit, commit_refund,
+    customer, new_id, new_key, paged, refused, report,
 };
 
 /// An account begins with one key, which may do everything.
@@ -31,7 +31,7 @@ pub async fn first_key_has_all_scopes(store: Arc<dyn Store>) {
 }
 
 /// A key shows the end of its newest secret, however it got that, and whatever else changes.
-pub async fn keys_show_the_end_of_their_newest_secret(store: Arc<dyn Store>) {
+pub async fn keys_show_the_end_of_their_newest_secret(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let (first, child) = (first(&*store, &customer).await, issue(&*store, &customer.id, None, caller()).await);
     let hints = || {
@@ -55,11 +55,10 @@ pub async fn keys_show_the_end_of_their_newest_secret(store: Arc<dyn Store>) {
     store.replace_live_key(&rotated, replaced, NOON).await.unwrap().expect("the secret works");
     store.replace_key(&customer.id, recovered, NOON).await.unwrap().expect("the account is live");
     assert_eq!(hints().await, of([recovered, replaced]));
-    assert_verified(&*store).await;
 }
 
 /// A key that was created charges its account, and is found as it was made.
-pub async fn created_key_charges_its_account(store: Arc<dyn Store>) {
+pub async fn created_key_charges_its_account(store: Verified<dyn Store>) {
     let (owner, other) = (customer(&*store, 10 * BASE).await, customer(&*store, BASE).await);
     let terms = KeyTerms {
         routes: "GET /mpp/*\n/other".parse().unwrap(),
@@ -85,7 +84,6 @@ pub async fn created_key_charges_its_account(store: Arc<dyn Store>) {
     let receipt = accepted(&*store, charge(secret, BASE).with_address(address), NOON).await;
     assert_eq!((receipt.account, receipt.key, receipt.balance), (owner.id.clone(), key.number, atoms(9 * BASE)));
     assert_eq!(balance(&*store, &owner.id).await, 9 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// Keys are listed in the order of creation, and revoked ones are left out. Another text than a cursor is an error.
@@ -97,16 +95,8 @@ pub async fn keys_are_paged_by_creation(store: Arc<dyn Store>) {
     let all = store.keys(&customer.id, None, 100, NOON.day()).await.unwrap().items;
     revoke(&*store, &customer.id, &all[3].key.id).await;
     for limit in [1, 2, 3, 5, 6, 100] {
-        let (mut numbers, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.keys(&customer.id, after.as_ref(), limit, NOON.day()).await.unwrap();
-            assert!(page.items.len() <= usize::try_from(limit).unwrap());
-            numbers.extend(page.items.iter().map(|status| status.key.number.get()));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = paged(limit, async |after, limit| store.keys(&customer.id, after, limit, NOON.day()).await).await;
+        let numbers: Vec<_> = found.iter().map(|status| status.key.number.get()).collect();
         assert_eq!(numbers, [0, 1, 2, 4, 5, 6], "limit {limit}");
     }
     for text in ["", "x", "1;2", "key_0123456789abcdef0123"] {
@@ -116,7 +106,7 @@ pub async fn keys_are_paged_by_creation(store: Arc<dyn Store>) {
 }
 
 /// Usage is of the key alone, in the periods of the day that is asked for, minus refunds.
-pub async fn usage_of_a_key_is_its_own(store: Arc<dyn Store>) {
+pub async fn usage_of_a_key_is_its_own(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
     let child = issue(&*store, &customer.id, Some(&parent), caller()).await;
@@ -142,11 +132,10 @@ pub async fn usage_of_a_key_is_its_own(store: Arc<dyn Store>) {
     let next_month = "2026-12-01".parse().unwrap();
     let later = store.key(&customer.id, &parent.id, next_month).await.unwrap().unwrap();
     assert_eq!(later.usage, usage([11_111, 0, 0, 0], NOON));
-    assert_verified(&*store).await;
 }
 
 /// Reports, daily totals and activity say which key the requests came with.
-pub async fn usage_is_recorded_by_key(store: Arc<dyn Store>) {
+pub async fn usage_is_recorded_by_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let child = issue(&*store, &customer.id, None, caller()).await;
     let batch = vec![charge(child.secret, 3 * BASE), charge(customer.key, BASE), charge(child.secret, 4 * BASE)];
@@ -175,11 +164,10 @@ pub async fn usage_is_recorded_by_key(store: Arc<dyn Store>) {
     assert_eq!(sum("usage", child.number), (3, -9 * BASE));
     assert_eq!(sum("usage_refund", child.number), (1, 2 * BASE));
     assert_eq!(sum("usage", KeyNumber::FIRST), (1, -BASE));
-    assert_verified(&*store).await;
 }
 
 /// A request that the terms do not allow is refused with the reason, and changes nothing.
-pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
+pub async fn terms_refuse_with_the_reason(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let expiry = NOON.saturating_add(DAY);
     let reader = KeyTerms { scopes: Scopes::of([Scope::Read, Scope::TopUp]).unwrap(), ..caller() };
@@ -211,11 +199,10 @@ pub async fn terms_refuse_with_the_reason(store: Arc<dyn Store>) {
             }
         }
     }
-    assert_verified(&*store).await;
 }
 
 /// A key that is disabled, revoked or leaked is refused like one that never existed.
-pub async fn key_that_is_not_live_is_unknown(store: Arc<dyn Store>) {
+pub async fn key_that_is_not_live_is_unknown(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     for what in ["disabled", "revoked", "leaked"] {
         let key = issue(&*store, &customer.id, None, caller()).await;
@@ -239,11 +226,10 @@ pub async fn key_that_is_not_live_is_unknown(store: Arc<dyn Store>) {
     let keys = store.keys(&customer.id, None, 10, NOON.day()).await.unwrap().items;
     let disabled = keys.iter().find(|status| status.key.terms.disabled).expect("one is disabled");
     assert!(change(&*store, &customer.id, &disabled.key.id, enabled).await.is_live());
-    assert_verified(&*store).await;
 }
 
 /// Reports can name every key that an account ever had.
-pub async fn labels_include_revoked_keys(store: Arc<dyn Store>) {
+pub async fn labels_include_revoked_keys(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let first = first(&*store, &customer).await;
     let mut expected = vec![KeyLabel { number: first.number, parent: None, id: first.id, name: KeyName::first() }];
@@ -263,5 +249,4 @@ pub async fn labels_include_revoked_keys(store: Arc<dyn Store>) {
     expected[1].name = "renamed".parse().unwrap();
     assert_eq!(store.key_labels(&customer.id).await.unwrap(), expected);
     assert_eq!(store.key_labels(&new_id()).await.unwrap(), []);
-    assert_verified(&*store).await;
 }

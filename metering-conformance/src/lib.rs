@@ -27,7 +27,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use metering_core::store::FullStore;
+use metering_core::store::{FullStore, Store};
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use tokio::runtime::{Builder, Runtime};
@@ -160,6 +160,23 @@ where
     runtime().block_on(async {
         let (store, _guard) = fresh().await;
         contract(store).await;
+    });
+}
+
+/// Runs one contract like [`run`], and then verifies the store's books: of whatever it did, all totals must add up.
+///
+/// # Panics
+/// When the store breaks the contract, or its totals do not add up.
+#[doc(hidden)]
+pub fn run_verified<S: Store + ?Sized, G, F, C>(fresh: impl FnOnce() -> F, contract: impl FnOnce(Arc<S>) -> C)
+where
+    F: Future<Output = (Arc<S>, G)>,
+    C: Future<Output = ()>,
+{
+    runtime().block_on(async {
+        let (store, _guard) = fresh().await;
+        contract(Arc::clone(&store)).await;
+        scene::assert_no_discrepancies(&store.verify().await.unwrap());
     });
 }
 

@@ -6,23 +6,16 @@ use metering_core::chains::{TxHash, TxRef};
 use metering_core::events::{AttemptOutcome, Delivery, WebhookOwner};
 use metering_core::operators::{PaymentFilter, PaymentState, Period};
 use metering_core::payments::{PaymentRecord, ReceiptNumber, ReceiptTerms};
-use metering_core::store::{Cursor, FullStore, Page, PaymentCredit};
+use metering_core::store::{FullStore, PaymentCredit};
 
 use super::event_scene::{LEASE, MANY, hook, send_tests};
 use super::sale::{credit, credited, payment_by, tx, tx_on};
-use super::scene::{DAY, NOON, customer};
+use super::scene::{DAY, NOON, customer, paged};
 
 /// The first byte of the hash of each payment that matches, in pages of `limit`.
 async fn listed(store: &dyn FullStore, filter: &PaymentFilter, limit: u32) -> Vec<u8> {
-    let (mut found, mut after) = (Vec::new(), None::<Cursor>);
-    loop {
-        let Page { items, next } = store.newest_payments(filter, after.as_ref(), limit).await.unwrap();
-        found.extend(items.iter().map(|record| record.payment.tx.hash.as_bytes()[0]));
-        match next {
-            Some(next) => after = Some(next),
-            None => return found,
-        }
-    }
+    let found = paged(limit, async |after, limit| store.newest_payments(filter, after, limit).await).await;
+    found.iter().map(|record| record.payment.tx.hash.as_bytes()[0]).collect()
 }
 
 /// Payments are listed newest first, by the day of recording and by their state.
@@ -76,15 +69,7 @@ pub async fn payments_are_found_by_hash_and_receipt(store: Arc<dyn FullStore>) {
 
 /// All failing deliveries, read one by one.
 async fn failing(store: &dyn FullStore) -> Vec<Delivery> {
-    let (mut found, mut after) = (Vec::new(), None);
-    loop {
-        let page = store.failing_deliveries(after.as_ref(), 1).await.unwrap();
-        found.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            return found;
-        }
-    }
+    paged(1, async |after, limit| store.failing_deliveries(after, limit).await).await
 }
 
 /// A delivery fails from its first failed attempt until it is delivered. Those behind it are not listed.

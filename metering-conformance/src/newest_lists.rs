@@ -7,26 +7,18 @@ use metering_core::access::{AccountId, KeyHash, KeyId, KeyNumber};
 use metering_core::charging::HoldId;
 use metering_core::clock::Timestamp;
 use metering_core::operators::{AccountFilter, AccountState, Period};
-use metering_core::store::{Cursor, NewAccount, OperatorStore, Page, Store, StoreError};
+use metering_core::store::{Cursor, NewAccount, OperatorStore, Store, StoreError};
 use metering_core::usage::DayRange;
 
 use super::scene::{
     BASE, DAY, MINUTE, NOON, accepted, account, adjustment, atoms, charge, create, customer, new_account, new_id,
-    new_key, post,
+    new_key, paged, post,
 };
 
 /// All accounts that match, in pages of `limit`.
 async fn listed(store: &dyn OperatorStore, filter: &AccountFilter, limit: u32) -> Vec<AccountId> {
-    let (mut ids, mut after) = (Vec::new(), None::<Cursor>);
-    loop {
-        let Page { items, next } = store.newest_accounts(filter, after.as_ref(), limit).await.unwrap();
-        assert!(items.len() <= limit as usize, "no page is longer than the limit");
-        ids.extend(items.into_iter().map(|account| account.id));
-        match next {
-            Some(next) => after = Some(next),
-            None => return ids,
-        }
-    }
+    let found = paged(limit, async |after, limit| store.newest_accounts(filter, after, limit).await).await;
+    found.into_iter().map(|account| account.id).collect()
 }
 
 async fn named(store: &dyn Store, name: &str, created_at: Timestamp) -> AccountId {

@@ -8,10 +8,9 @@ use metering_core::service::{OAuthError, PaymentSettings, TokenForm};
 use metering_core::store::{KeyChange, TermsChange};
 use metering_core::wire::{AuthorizationRequest, ConsentRequest, CreateKeyRequest, TokenResponse};
 use metering_core::{Catalogue, Charge, Error, FullStore, Service, ServiceConfig, SystemRandomness};
-use tokio::task::JoinSet;
 
 use super::auto_top_ups::{begin, turn_on};
-use super::scene::{NOON, assert_verified, atoms, customer};
+use super::scene::{NOON, assert_verified, atoms, customer, racing};
 
 const TASKS: usize = 16;
 const ISSUER: &str = "https://api.example";
@@ -116,12 +115,12 @@ pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullSt
     let wrong = TokenForm::parse(wrong.as_bytes()).unwrap();
     assert_refused(scene.service.oauth().unwrap().token(&wrong, ISSUER).await, "invalid_grant");
     assert_eq!(scene.keys().await, [], "a wrong verifier makes no key");
-    let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
-        let (scene, code) = (Arc::clone(&scene), code.clone());
-        tasks.spawn(async move { scene.redeem(&code).await });
-    }
-    let tokens: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
+    let results = racing(&scene, 0..TASKS, |scene, _| {
+        let code = code.clone();
+        async move { scene.redeem(&code).await }
+    })
+    .await;
+    let tokens: Vec<_> = results.into_iter().flatten().collect();
     assert_eq!(tokens.len(), 1);
     assert_eq!(scene.keys().await, [], "using the code again revoked the key");
     assert!(scene.charge(&tokens[0], 1).await.is_err());

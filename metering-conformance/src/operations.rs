@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::scene::{
     ALWAYS, BASE, Customer, DAY, NOON, accepted, adjustment, all_daily_totals, atoms, charge, charge_on, commit,
-    commit_refund, create, customer, entry, line, new_account, post,
+    commit_refund, create, customer, entry, line, new_account, post, racing,
 };
 
 /// The day of [`NOON`].
@@ -245,25 +245,21 @@ pub async fn operations_report_is_one_snapshot(store: Arc<dyn OperatorStore>) {
             }
         });
     }
-    let mut writers = JoinSet::new();
-    for (task, customer) in customers.into_iter().enumerate() {
-        let store = Arc::clone(&store);
-        writers.spawn(async move {
-            for number in 0..40 {
-                let template = format!("/{}", (task + number) % 4);
-                let price = BASE + i64::try_from(number).unwrap();
-                let receipt = accepted(&*store, charge_on(customer.key, price, line(&template)), NOON).await;
-                if number % 3 == 0 {
-                    let refund = receipt.into_refund().expect("there is a charge to refund");
-                    commit_refund(&*store, refund, NOON).await.expect("the amount is in range");
-                }
-                if number % 10 == 0 {
-                    create(&*store, new_account()).await;
-                }
+    racing(&store, customers.into_iter().enumerate(), |store, (task, customer)| async move {
+        for number in 0..40 {
+            let template = format!("/{}", (task + number) % 4);
+            let price = BASE + i64::try_from(number).unwrap();
+            let receipt = accepted(&*store, charge_on(customer.key, price, line(&template)), NOON).await;
+            if number % 3 == 0 {
+                let refund = receipt.into_refund().expect("there is a charge to refund");
+                commit_refund(&*store, refund, NOON).await.expect("the amount is in range");
             }
-        });
-    }
-    writers.join_all().await;
+            if number % 10 == 0 {
+                create(&*store, new_account()).await;
+            }
+        }
+    })
+    .await;
     done.store(true, Ordering::SeqCst);
     readers.join_all().await;
     assert_eq!(operations(&*store, TODAY).await.by_day[0].usage_events, 160);

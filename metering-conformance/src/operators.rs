@@ -5,9 +5,8 @@ use std::sync::Arc;
 use metering_core::operators::{NewOperator, Operator, OperatorName, OperatorToken, OperatorTokenHash, Role};
 use metering_core::random::SystemRandomness;
 use metering_core::store::OperatorStore;
-use tokio::task::JoinSet;
 
-use super::scene::{DAY, MINUTE, NOON};
+use super::scene::{DAY, MINUTE, NOON, racing};
 
 const TASKS: usize = 32;
 
@@ -125,12 +124,14 @@ pub async fn an_unknown_operator_is_none(store: Arc<dyn OperatorStore>) {
 
 /// Many create an operator with the same name: one succeeds.
 pub async fn concurrent_creations_of_one_operator_create_one(store: Arc<dyn OperatorStore>) {
-    let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.create_operator(new("jo", Role::Viewer)).await.unwrap() });
-    }
-    let created: Vec<Operator> = tasks.join_all().await.into_iter().flatten().collect();
+    let results =
+        racing(
+            &store,
+            0..TASKS,
+            |store, _| async move { store.create_operator(new("jo", Role::Viewer)).await.unwrap() },
+        )
+        .await;
+    let created: Vec<Operator> = results.into_iter().flatten().collect();
     assert_eq!(created.len(), 1);
     assert_eq!(store.operators().await.unwrap(), created);
     assert_eq!(by_token(&*store, &created[0].token).await.as_ref(), created.first());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use metering_core::store::{Cursor, NewAccount, Page, PaymentStore, Store, StoreError};
 
 use super::sale::{claim, claimed, credit, credited, open, payment_by, quote, tx};
-use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, new_account, post};
+use super::scene::{BASE, DAY, NOON, adjustment, charge_on, commit, create, customer, line, new_account, paged, post};
 
 /// Reads a whole list in pages of at most `$limit` items, and runs a block between pages.
 macro_rules! pages {
@@ -92,16 +92,7 @@ pub async fn an_accounts_ledger_is_paged_in_write_order(store: Arc<dyn Store>) {
     let all = store.ledger(None, 1_000).await.unwrap().items;
     assert!(all.iter().filter(|entry| entry.account == first.id).eq(&full.items));
     for size in SIZES {
-        let (mut listed, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.account_ledger(&first.id, after.as_ref(), size).await.unwrap();
-            assert!(page.items.len() <= size as usize, "no page is longer than the limit");
-            listed.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let listed = paged(size, async |after, size| store.account_ledger(&first.id, after, size).await).await;
         assert_same(&listed, &full.items, size);
     }
     for entry in &all {

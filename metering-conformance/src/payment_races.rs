@@ -6,13 +6,12 @@ use metering_core::payments::{Challenge, NonceHash, Quote, QuoteState};
 use metering_core::store::{
     Claim, Claimed, KeyDelivery, PaymentCredit, PaymentCredited, PaymentStore, QuoteOpened, QuotePrecedence,
 };
-use tokio::task::JoinSet;
 
 use super::sale::{
     BONUS, Books, SOLD, buyer, challenge, claim, claimed, credit, credited, late_claim, open, payment_by, payment_of,
     quote, state_of, tx, wallet,
 };
-use super::scene::{BASE, NOON, accepted, assert_verified, atoms, balance, charge, customer, new_key, totals};
+use super::scene::{BASE, NOON, Verified, accepted, atoms, balance, charge, customer, new_key, racing, totals};
 
 const TASKS: usize = 50;
 /// How often to repeat a race of only two or three tasks.
@@ -36,12 +35,7 @@ async fn claim_at_once(store: &Arc<dyn PaymentStore>, claims: Vec<Claim>) -> Vec
 
 /// Makes all credits at once, each in its own task. The results are in no particular order.
 async fn credit_at_once(store: &Arc<dyn PaymentStore>, credits: Vec<PaymentCredit>) -> Vec<PaymentCredited> {
-    let mut tasks = JoinSet::new();
-    for credit in credits {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { store.credit_payment(credit).await.unwrap() });
-    }
-    tasks.join_all().await
+    racing(store, credits, |store, credit| async move { store.credit_payment(credit).await.unwrap() }).await
 }
 
 /// How many results are an account, and how many are `expected`.
@@ -55,7 +49,7 @@ fn credited_count(results: &[PaymentCredited]) -> usize {
 }
 
 /// 50 claims of one quote race with the same payment: one account, credited once, with one key.
-pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_claims_of_a_quote_create_one_account(store: Verified<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let claims: Vec<Claim> = (0..TASKS).map(|_| claim(&quote, tx(1))).collect();
     let keys: Vec<_> = claims.iter().map(|claim| claim.account.key).collect();
@@ -68,7 +62,6 @@ pub async fn concurrent_claims_of_a_quote_create_one_account(store: Arc<dyn Paym
     let live = store.live_keys(&keys, NOON).await.unwrap();
     let winners = results.iter().map(|result| matches!(result, Claimed::Account(_)));
     assert!(live.iter().copied().eq(winners), "the winner's key is the live one");
-    assert_verified(&*store).await;
 }
 
 /// 50 claims race for the key of a quote that the watcher claimed: one gets it.
@@ -88,7 +81,7 @@ pub async fn awaited_key_is_delivered_once(store: Arc<dyn PaymentStore>) {
 }
 
 /// Watcher and owner claim a quote at once: in either order, the owner has the live key and the credits are added once.
-pub async fn watcher_and_owner_create_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn watcher_and_owner_create_one_account(store: Verified<dyn PaymentStore>) {
     for number in 0..ROUNDS {
         let quote = open(&*store, quote(number)).await;
         let (owners, watchers) = (claim(&quote, tx(number)), late_claim(&quote, tx(number)));
@@ -108,7 +101,6 @@ pub async fn watcher_and_owner_create_one_account(store: Arc<dyn PaymentStore>) 
     }
     let rounds = usize::from(ROUNDS);
     assert_eq!(Books::read(&*store).await.counts(), (rounds, 2 * rounds, rounds));
-    assert_verified(&*store).await;
 }
 
 /// 50 quotes are claimed with one transaction: it pays for one of them, the others stay open.
@@ -127,7 +119,7 @@ pub async fn a_transaction_claims_one_quote(store: Arc<dyn PaymentStore>) {
 }
 
 /// A wallet claims two quotes at once, with two payments: it gets one account, and the other payment stays unused.
-pub async fn a_wallet_gets_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn a_wallet_gets_one_account(store: Verified<dyn PaymentStore>) {
     for number in 0..ROUNDS {
         let payer = wallet(number);
         let first = open(&*store, Quote { payer, ..quote(number) }).await;
@@ -138,7 +130,6 @@ pub async fn a_wallet_gets_one_account(store: Arc<dyn PaymentStore>) {
         assert_eq!(used.iter().flatten().count(), 1);
     }
     assert_eq!(Books::read(&*store).await.accounts.len(), usize::from(ROUNDS));
-    assert_verified(&*store).await;
 }
 
 /// 50 quotes with one email address are claimed at once: all accounts are created, one of them with the address.
@@ -156,7 +147,7 @@ pub async fn concurrent_claims_share_no_email(store: Arc<dyn PaymentStore>) {
 }
 
 /// An account registers one payment 50 times at once: it is credited once, and the other results say so.
-pub async fn a_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_is_credited_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let one = PaymentCredit { link_payer: true, ..credit(&customer.id, payment_by(1, tx(1))) };
     let results = credit_at_once(&store, vec![one; TASKS]).await;
@@ -165,11 +156,10 @@ pub async fn a_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
     assert_eq!(balance(&*store, &customer.id).await, SOLD + BASE);
     assert_eq!(Books::read(&*store).await.counts(), (1, 2, 1));
     assert_eq!(store.linked_accounts(&wallet(1)).await.unwrap(), [customer.id]);
-    assert_verified(&*store).await;
 }
 
 /// 50 accounts register one payment at once: one of them gets it.
-pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Verified<dyn PaymentStore>) {
     let mut credits = Vec::new();
     for _ in 0..TASKS {
         credits.push(credit(&customer(&*store, BASE).await.id, payment_by(1, tx(1))));
@@ -181,12 +171,11 @@ pub async fn concurrent_credits_of_a_payment_credit_one_account(store: Arc<dyn P
     assert_eq!(books.counts(), (TASKS, TASKS + 1, 1));
     let richer = books.accounts.iter().filter(|account| account.totals.balance == atoms(SOLD + BASE)).count();
     assert_eq!(richer, 1);
-    assert_verified(&*store).await;
 }
 
 /// A claim and a top-up race for one transaction: exactly one of them gets it. A top-up that gives way to quotes never
 /// does.
-pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn PaymentStore>) {
+pub async fn a_claim_and_a_credit_share_no_transaction(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let mut made = 0;
     let mut topped_up = 0;
@@ -217,29 +206,26 @@ pub async fn a_claim_and_a_credit_share_no_transaction(store: Arc<dyn PaymentSto
     assert_eq!(books.counts(), (1 + made, 1 + 2 * made + topped_up, usize::from(ROUNDS)));
     let purchased = totals(&*store, &customer.id).await.purchased;
     assert_eq!(purchased, atoms(SOLD * i64::try_from(topped_up).unwrap()));
-    assert_verified(&*store).await;
 }
 
 /// Payments and charges of one account race: the totals are exact.
-pub async fn payments_and_charges_add_up(store: Arc<dyn PaymentStore>) {
+pub async fn payments_and_charges_add_up(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, 1_000 * BASE).await;
-    let mut tasks = JoinSet::new();
-    for number in 0..u8::try_from(TASKS).unwrap() {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    racing(&store, 0..u8::try_from(TASKS).unwrap(), |store, number| {
+        let customer = customer.clone();
+        async move {
             if number % 2 == 0 {
                 let credit = credit(&customer.id, payment_by(number, tx(number)));
                 credited(&*store, credit).await;
             } else {
                 accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
             }
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     let totals = totals(&*store, &customer.id).await;
     assert_eq!((totals.purchased, totals.used), (atoms(25 * SOLD), atoms(25 * 3 * BASE)));
     assert_eq!(Books::read(&*store).await.payments.len(), 25);
-    assert_verified(&*store).await;
 }
 
 /// 20 rotations with one challenge race: one of them succeeds.
@@ -247,12 +233,13 @@ pub async fn a_challenge_rotates_once(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await;
     store.open_challenge(challenge(&owner.id, wallet(1), "asked")).await.unwrap();
     let keys: Vec<_> = (0..20).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { (key, store.rotate_key("asked", key, NOON).await.unwrap()) });
-    }
-    let results = tasks.join_all().await;
+    let results =
+        racing(
+            &store,
+            keys.clone(),
+            |store, key| async move { (key, store.rotate_key("asked", key, NOON).await.unwrap()) },
+        )
+        .await;
     let winners: Vec<_> = results.iter().filter(|(_, result)| result.is_some()).map(|(key, _)| *key).collect();
     assert_eq!(winners.len(), 1);
     let live = store.live_keys(&keys, NOON).await.unwrap();
@@ -265,12 +252,7 @@ pub async fn every_failure_is_counted(store: Arc<dyn PaymentStore>) {
     let owner = buyer(&*store, 1).await;
     for (nonce, wrong) in [("four", Challenge::MAX_FAILURES - 1), ("five", Challenge::MAX_FAILURES), ("many", 50)] {
         store.open_challenge(challenge(&owner.id, wallet(1), nonce)).await.unwrap();
-        let mut tasks = JoinSet::new();
-        for _ in 0..wrong {
-            let store = Arc::clone(&store);
-            tasks.spawn(async move { store.fail_challenge(nonce).await.unwrap() });
-        }
-        tasks.join_all().await;
+        racing(&store, 0..wrong, |store, _| async move { store.fail_challenge(nonce).await.unwrap() }).await;
         let left = store.challenge(nonce).await.unwrap().map(|challenge| challenge.failures);
         assert_eq!(left, (wrong < Challenge::MAX_FAILURES).then_some(wrong), "{nonce}");
     }
@@ -279,12 +261,11 @@ pub async fn every_failure_is_counted(store: Arc<dyn PaymentStore>) {
 /// A wallet opens 50 quotes of one amount at once: one of them succeeds.
 pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn PaymentStore>) {
     let amount = quote(1).amount;
-    let mut tasks = JoinSet::new();
-    for number in 1..=u8::try_from(TASKS).unwrap() {
-        let (store, quote) = (Arc::clone(&store), Quote { amount, payer: quote(1).payer, ..quote(number) });
-        tasks.spawn(async move { (quote.nonce, store.open_quote(quote).await.unwrap()) });
-    }
-    let results = tasks.join_all().await;
+    let results = racing(&store, 1..=u8::try_from(TASKS).unwrap(), |store, number| {
+        let quote = Quote { amount, payer: quote(1).payer, ..quote(number) };
+        async move { (quote.nonce, store.open_quote(quote).await.unwrap()) }
+    })
+    .await;
     let with = |wanted| results.iter().filter(move |(_, result)| *result == wanted).map(|(nonce, _)| *nonce);
     let opened: Vec<NonceHash> = with(QuoteOpened::Opened).collect();
     assert_eq!((opened.len(), with(QuoteOpened::AmountTaken).count()), (1, TASKS - 1));
@@ -295,11 +276,9 @@ pub async fn concurrent_quotes_share_no_amount(store: Arc<dyn PaymentStore>) {
 
 /// Scans are recorded in any order: the mark is the furthest of them.
 pub async fn highest_scanned_block_is_the_mark(store: Arc<dyn PaymentStore>) {
-    let mut tasks = JoinSet::new();
-    for block in 1..=u64::try_from(TASKS).unwrap() {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.set_scan_mark(8453, block * 7 % 51).await.unwrap() });
-    }
-    tasks.join_all().await;
+    racing(&store, 1..=u64::try_from(TASKS).unwrap(), |store, block| async move {
+        store.set_scan_mark(8453, block * 7 % 51).await.unwrap()
+    })
+    .await;
     assert_eq!(store.scan_mark(8453).await.unwrap(), Some(50));
 }

@@ -16,11 +16,12 @@ use metering_core::store::{
     ReversalChange,
 };
 use metering_core::usage::DayRange;
-use tokio::task::JoinSet;
 
 use super::event_scene::reported;
 use super::sale::{Books, SOLD, after, credit, payment_by};
-use super::scene::{BASE, MINUTE, NOON, accepted, account, assert_verified, balance, charge, customer};
+use super::scene::{
+    BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, balance, charge, customer, racing,
+};
 
 /// What was paid, in cents.
 const PAID: u128 = 1_000;
@@ -75,7 +76,7 @@ async fn settlement(store: &dyn PaymentStore) -> PaymentSettlement {
 }
 
 /// A payment is credited once. Its record names the processor, and is final.
-pub async fn processor_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
+pub async fn processor_payment_is_credited_once(store: Verified<dyn PaymentStore>) {
     let (customer, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let outcome = credited(&*store, &customer.id, "pi_1").await;
     assert_eq!(outcome, Credited::Account(account(&*store, &customer.id).await));
@@ -87,29 +88,26 @@ pub async fn processor_payment_is_credited_once(store: Arc<dyn PaymentStore>) {
     assert_eq!(credited(&*store, &other.id, "pi_1").await, Credited::TxUsed);
     assert_eq!(Books::read(&*store).await, books, "nothing changed");
     assert!(matches!(credited(&*store, &customer.id, "pi_2").await, Credited::Account(_)), "another payment");
-    assert_verified(&*store).await;
 }
 
 /// Of many concurrent reports of a payment, one credits it, even if they name different accounts.
-pub async fn concurrent_processor_payments_credit_once(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_processor_payments_credit_once(store: Verified<dyn PaymentStore>) {
     let customers = [customer(&*store, BASE).await, customer(&*store, BASE).await];
-    let mut reports = JoinSet::new();
-    for number in 0..8 {
-        let (store, id) = (Arc::clone(&store), customers[number % 2].id.clone());
-        reports.spawn(async move { credited(&*store, &id, "pi_1").await });
-    }
-    let outcomes = reports.join_all().await;
+    let outcomes = racing(&store, 0..8, |store, number| {
+        let id = customers[number % 2].id.clone();
+        async move { credited(&*store, &id, "pi_1").await }
+    })
+    .await;
     let first = outcomes.iter().filter(|outcome| matches!(outcome, Credited::Account(_))).count();
     let repeated = outcomes.iter().filter(|outcome| matches!(outcome, Credited::Repeated(..))).count();
     let used = outcomes.iter().filter(|outcome| matches!(outcome, Credited::TxUsed)).count();
     assert_eq!((first, repeated, used), (1, 3, 4), "{outcomes:?}");
     let balances = [balance(&*store, &customers[0].id).await, balance(&*store, &customers[1].id).await];
     assert_eq!(balances.iter().sum::<i64>(), SOLD + 2 * BASE);
-    assert_verified(&*store).await;
 }
 
 /// Reversals take back their part, even if it was spent, and all of it together at most. One that ends gives it back.
-pub async fn reversals_of_a_processor_payment_add_up(store: Arc<dyn PaymentStore>) {
+pub async fn reversals_of_a_processor_payment_add_up(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;
     accepted(&*store, charge(customer.key, SOLD), NOON).await;
@@ -131,12 +129,11 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Arc<dyn PaymentStore
     let recorded: Vec<ProcessorReversal> = store.processor_reversals(&reference("pi_1").tx().hash).await.unwrap();
     let ended: Vec<_> = recorded.iter().map(|known| (known.reference.id(), known.restored_at.is_some())).collect();
     assert_eq!(ended, [("dp_1", true), ("re_1", false)]);
-    assert_verified(&*store).await;
 }
 
 /// A reversal counts once, on its first terms, and one that ended stays ended, even if its end came first, until it is said
 /// to take back again.
-pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
+pub async fn a_reversal_counts_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let unknown = store.reverse_processor_payment(reversal("re_1", 1)).await.unwrap();
     assert_eq!(unknown, ProcessorReversed::NoSuchPayment);
@@ -161,24 +158,20 @@ pub async fn a_reversal_counts_once(store: Arc<dyn PaymentStore>) {
     assert!(matches!(store.reverse_processor_payment(again).await.unwrap(), ProcessorReversed::Repeated(_)));
     reversed(&*store, end("dp_1", PAID)).await;
     assert_eq!(balance(&*store, &customer.id).await, BASE + SOLD - SOLD / 4);
-    assert_verified(&*store).await;
 }
 
 /// Of many concurrent reports of a reversal, one takes credits back.
-pub async fn concurrent_reversals_count_once(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_reversals_count_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, &customer.id, "pi_1").await;
-    let mut reports = JoinSet::new();
-    for number in 0..8 {
-        let store = Arc::clone(&store);
+    let outcomes = racing(&store, 0..8, |store, number| {
         let change = reversal(if number % 2 == 0 { "re_1" } else { "re_2" }, PAID / 4);
-        reports.spawn(async move { store.reverse_processor_payment(change).await.unwrap() });
-    }
-    let outcomes = reports.join_all().await;
+        async move { store.reverse_processor_payment(change).await.unwrap() }
+    })
+    .await;
     let first = outcomes.iter().filter(|outcome| matches!(outcome, ProcessorReversed::Recorded(_))).count();
     assert_eq!((first, outcomes.len()), (2, 8), "{outcomes:?}");
     assert_eq!(balance(&*store, &customer.id).await, BASE + SOLD / 2);
-    assert_verified(&*store).await;
 }
 
 /// Reports count what was paid, less what was reversed, by currency.

@@ -10,21 +10,16 @@ use metering_core::{Charge, Decision};
 use tokio::task::JoinSet;
 
 use super::scene::{
-    ALWAYS, BASE, NOON, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge, charge_named,
-    charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key, report,
-    totals,
+    ALWAYS, BASE, NOON, Verified, accepted, adjustment, all_daily_totals, assert_verified, atoms, balance, charge,
+    charge_named, charge_on, commit, commit_refund, customer, customer_with, decide, entry, line, new_account, new_key,
+    racing, report, totals,
 };
 
 const TASKS: usize = 64;
 
 /// Commits all `charges` at once, each in its own task.
 pub(super) async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decision> {
-    let mut tasks = JoinSet::new();
-    for charge in charges {
-        let store = Arc::clone(store);
-        tasks.spawn(async move { decide(&*store, charge, NOON).await });
-    }
-    tasks.join_all().await
+    racing(store, charges, |store, charge| async move { decide(&*store, charge, NOON).await }).await
 }
 
 pub(super) fn accepted_count(decisions: &[Decision]) -> usize {
@@ -32,7 +27,7 @@ pub(super) fn accepted_count(decisions: &[Decision]) -> usize {
 }
 
 /// 64 requests race for a balance that covers 20: exactly 20 are accepted.
-pub async fn a_balance_is_spent_once(store: Arc<dyn Store>) {
+pub async fn a_balance_is_spent_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 20 * BASE).await;
     let decisions = all_at_once(&store, vec![charge(customer.key, BASE); TASKS]).await;
     assert_eq!(accepted_count(&decisions), 20);
@@ -46,7 +41,6 @@ pub async fn a_balance_is_spent_once(store: Arc<dyn Store>) {
     balances.sort_unstable();
     assert!(balances.into_iter().eq((0..20).map(|left| left * BASE)), "each saw a different balance");
     assert_eq!(balance(&*store, &customer.id).await, 0);
-    assert_verified(&*store).await;
 }
 
 /// 64 requests race for a rate limit of 20: exactly 20 are accepted.
@@ -73,45 +67,40 @@ pub async fn a_request_id_is_charged_once(store: Arc<dyn Store>) {
 }
 
 /// Overlapping batches with many accounts and lines in opposite orders: nothing is lost and nothing deadlocks.
-pub async fn overlapping_batches_lose_nothing(store: Arc<dyn Store>) {
+pub async fn overlapping_batches_lose_nothing(store: Verified<dyn Store>) {
     let mut customers = Vec::new();
     for _ in 0..6 {
         customers.push(customer(&*store, 10_000 * BASE).await);
     }
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
+    racing(&store, 0..TASKS, |store, task| {
         let mut keys: Vec<_> = customers.iter().map(|customer| customer.key).collect();
         keys.rotate_left(task % 6);
         if task % 2 == 0 {
             keys.reverse();
         }
-        let store = Arc::clone(&store);
         let template = format!("/{}", task % 3);
-        tasks.spawn(async move {
+        async move {
             let charges = keys.into_iter().map(|key| charge_on(key, BASE, line(&template))).collect();
             assert_eq!(accepted_count(&commit(&*store, charges, NOON).await), 6);
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     for customer in &customers {
         assert_eq!(totals(&*store, &customer.id).await.used, atoms(64 * BASE));
         let report = report(&*store, &customer.id, ALWAYS).await;
         assert_eq!((report.by_day[0].usage_events, report.by_endpoint.len()), (64, 3));
     }
     assert_eq!(all_daily_totals(&*store).await.len(), 18);
-    assert_verified(&*store).await;
 }
 
 /// Many signups race for one email: exactly one gets it.
 pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
+    let results = racing(&store, 0..TASKS, |store, task| {
         let email = if task % 2 == 0 { "name@example.com" } else { "NAME@Example.com" };
         let new = NewAccount { email: Some(email.parse().unwrap()), entries: vec![adjustment(1)], ..new_account() };
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.create_account(new).await.unwrap() });
-    }
-    let results = tasks.join_all().await;
+        async move { store.create_account(new).await.unwrap() }
+    })
+    .await;
     let made = results.iter().filter(|result| matches!(result, Created::Account(_))).count();
     let taken = results.iter().filter(|result| **result == Created::EmailTaken).count();
     assert_eq!((made, taken), (1, TASKS - 1));
@@ -120,12 +109,11 @@ pub async fn an_email_is_given_once(store: Arc<dyn Store>) {
 }
 
 /// Top-ups race with charges and refunds: the totals are exact.
-pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
+pub async fn top_ups_charges_and_refunds_add_up(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000 * BASE).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    racing(&store, 0..TASKS, |store, task| {
+        let customer = customer.clone();
+        async move {
             match task % 3 {
                 0 => {
                     let topup = entry(LedgerKind::PurchaseTopup, 5 * BASE);
@@ -140,18 +128,17 @@ pub async fn top_ups_charges_and_refunds_add_up(store: Arc<dyn Store>) {
                         .expect("the amount is in range");
                 }
             }
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     // Of 64 tasks, 22 top up, 21 charge, and 21 charge and refund.
     let totals = totals(&*store, &customer.id).await;
     assert_eq!((totals.purchased, totals.used), (atoms(110 * BASE), atoms(42 * BASE)));
     assert_eq!(totals.balance, atoms((1_000 + 110 - 42) * BASE));
-    assert_verified(&*store).await;
 }
 
 /// No charge that starts after the revocation has returned is accepted.
-pub async fn no_charge_is_accepted_after_revocation_returned(store: Arc<dyn Store>) {
+pub async fn no_charge_is_accepted_after_revocation_returned(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000 * BASE).await;
     let revoked = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
@@ -174,19 +161,17 @@ pub async fn no_charge_is_accepted_after_revocation_returned(store: Arc<dyn Stor
     revoked.store(true, Ordering::SeqCst);
     tasks.join_all().await;
     assert_eq!(balance(&*store, &customer.id).await, spent);
-    assert_verified(&*store).await;
 }
 
 /// Many key replacements race: all succeed, and one key is live in the end.
 pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let keys: Vec<_> = (0..16).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let (store, id) = (Arc::clone(&store), customer.id.clone());
-        tasks.spawn(async move { store.replace_key(&id, key, NOON).await.unwrap().expect("the account is live") });
-    }
-    tasks.join_all().await;
+    racing(&store, keys.clone(), |store, key| {
+        let id = customer.id.clone();
+        async move { store.replace_key(&id, key, NOON).await.unwrap().expect("the account is live") }
+    })
+    .await;
     let live = store.live_keys(&keys, NOON).await.unwrap();
     assert_eq!(live.iter().filter(|live| **live).count(), 1);
     assert_eq!(store.live_keys(&[customer.key], NOON).await.unwrap(), [false]);
@@ -196,12 +181,12 @@ pub async fn rotations_leave_one_live_key(store: Arc<dyn Store>) {
 pub async fn a_live_key_is_replaced_by_one_caller(store: Arc<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let keys: Vec<_> = (0..16).map(|_| new_key()).collect();
-    let mut tasks = JoinSet::new();
-    for key in keys.clone() {
-        let (store, old) = (Arc::clone(&store), customer.key);
-        tasks.spawn(async move { (key, store.replace_live_key(&old, key, NOON).await.unwrap().is_some()) });
-    }
-    let replaced: Vec<_> = tasks.join_all().await.into_iter().filter(|(_, replaced)| *replaced).collect();
+    let results = racing(&store, keys.clone(), |store, key| {
+        let old = customer.key;
+        async move { (key, store.replace_live_key(&old, key, NOON).await.unwrap().is_some()) }
+    })
+    .await;
+    let replaced: Vec<_> = results.into_iter().filter(|(_, replaced)| *replaced).collect();
     assert_eq!(replaced.len(), 1);
     let live: Vec<_> = keys.iter().map(|key| *key == replaced[0].0).collect();
     assert_eq!(store.live_keys(&keys, NOON).await.unwrap(), live);
@@ -229,10 +214,9 @@ pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
             }
         });
     }
-    let mut writers = JoinSet::new();
-    for task in 0..4 {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        writers.spawn(async move {
+    racing(&store, 0..4, |store, task| {
+        let customer = customer.clone();
+        async move {
             for n in 0..25 {
                 let template = format!("/{}", (task + n) % 4);
                 let receipt = accepted(&*store, charge_on(customer.key, BASE + n, line(&template)), NOON).await;
@@ -245,9 +229,9 @@ pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
                     store.post_entry(&customer.id, adjustment(n), NOON).await.unwrap();
                 }
             }
-        });
-    }
-    writers.join_all().await;
+        }
+    })
+    .await;
     done.store(true, Ordering::SeqCst);
     readers.join_all().await;
 }
@@ -255,13 +239,11 @@ pub async fn usage_report_is_one_snapshot(store: Arc<dyn Store>) {
 /// Ledger numbers are unique and in the order of writing, with any number of writers.
 pub async fn concurrent_ledger_entries_have_ascending_numbers(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
+    racing(&store, 0..TASKS, |store, task| {
         let id = if task % 2 == 0 { first.id.clone() } else { second.id.clone() };
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.post_entry(&id, adjustment(1), NOON).await.unwrap() });
-    }
-    tasks.join_all().await;
+        async move { store.post_entry(&id, adjustment(1), NOON).await.unwrap() }
+    })
+    .await;
     let entries = store.ledger(None, 1_000).await.unwrap().items;
     assert_eq!(entries.len(), TASKS);
     assert!(entries.windows(2).all(|pair| pair[0].id < pair[1].id));

@@ -11,8 +11,8 @@ use tokio::task::JoinSet;
 use super::hold_scene::{act, capture, open};
 use super::operations::operations;
 use super::scene::{
-    ALWAYS, BASE, Customer, DAY, NOON, accepted, account, adjustment, assert_verified, atoms, balance, charge, create,
-    customer, new_account, post, totals,
+    ALWAYS, BASE, Customer, DAY, NOON, Verified, accepted, account, adjustment, atoms, balance, charge, create,
+    customer, new_account, post, racing, totals,
 };
 
 const TASKS: usize = 16;
@@ -83,7 +83,7 @@ pub async fn without_a_rule_nobody_is_refilled(store: Arc<dyn RefillStore>) {
 }
 
 /// A refill is a ledger entry, counts as granted, and can be spent immediately.
-pub async fn a_refill_is_a_grant_in_the_ledger(store: Arc<dyn RefillStore>) {
+pub async fn a_refill_is_a_grant_in_the_ledger(store: Verified<dyn RefillStore>) {
     let customer = customer(&*store, BASE).await;
     accepted(&*store, charge(customer.key, BASE), NOON).await;
     set(&*store, 2 * BASE, 2 * BASE, BudgetReset::Monthly).await;
@@ -97,11 +97,10 @@ pub async fn a_refill_is_a_grant_in_the_ledger(store: Arc<dyn RefillStore>) {
     assert_eq!(activity[0].amount.atoms(), 2 * BASE, "{activity:?}");
     let receipt = accepted(&*store, charge(customer.key, BASE), december()).await;
     assert_eq!(receipt.balance.atoms(), BASE);
-    assert_verified(&*store).await;
 }
 
 /// An account gets the credits of the rule, but no more than it takes to reach the cap.
-pub async fn a_refill_stops_at_the_cap(store: Arc<dyn RefillStore>) {
+pub async fn a_refill_stops_at_the_cap(store: Verified<dyn RefillStore>) {
     // balance before, balance after
     let table = [(0, 10), (4, 14), (5, 15), (6, 15), (14, 15), (15, 15), (16, 16), (1_000, 1_000)];
     let mut customers = Vec::new();
@@ -115,11 +114,10 @@ pub async fn a_refill_stops_at_the_cap(store: Arc<dyn RefillStore>) {
         assert_eq!(balance(&*store, &customer.id).await, after, "{before}");
     }
     assert_eq!(balance(&*store, &debtor.id).await, 3);
-    assert_verified(&*store).await;
 }
 
 /// Credits that are held count up to the cap: they may come back.
-pub async fn held_credits_count_up_to_the_cap(store: Arc<dyn RefillStore>) {
+pub async fn held_credits_count_up_to_the_cap(store: Verified<dyn RefillStore>) {
     let holder = customer(&*store, 100).await;
     let hold = open(&*store, holder.key, 80).await;
     set(&*store, 50, 110, BudgetReset::Monthly).await;
@@ -127,11 +125,10 @@ pub async fn held_credits_count_up_to_the_cap(store: Arc<dyn RefillStore>) {
     assert_eq!(balance(&*store, &holder.id).await, 30);
     act(&*store, &holder.id, hold, capture(20), december()).await;
     assert_eq!(balance(&*store, &holder.id).await, 90, "60 of 80 come back");
-    assert_verified(&*store).await;
 }
 
 /// Each account is refilled once in each period, however often it is asked for and whatever is spent in between.
-pub async fn an_account_is_refilled_once_in_a_period(store: Arc<dyn RefillStore>) {
+pub async fn an_account_is_refilled_once_in_a_period(store: Verified<dyn RefillStore>) {
     for (every, days) in [(BudgetReset::Daily, [1, 2]), (BudgetReset::Weekly, [2, 9]), (BudgetReset::Monthly, [10, 41])]
     {
         let customer = customer(&*store, 0).await;
@@ -145,11 +142,10 @@ pub async fn an_account_is_refilled_once_in_a_period(store: Arc<dyn RefillStore>
         }
         store.revoke_account(&customer.id, NOON).await.unwrap();
     }
-    assert_verified(&*store).await;
 }
 
 /// Many processes that refill at once do not refill an account twice, and charges meanwhile are not lost.
-pub async fn concurrent_refills_are_written_once(store: Arc<dyn RefillStore>) {
+pub async fn concurrent_refills_are_written_once(store: Verified<dyn RefillStore>) {
     let mut customers = Vec::new();
     for _ in 0..20 {
         customers.push(customer(&*store, 5 * BASE).await);
@@ -160,19 +156,16 @@ pub async fn concurrent_refills_are_written_once(store: Arc<dyn RefillStore>) {
         let store = Arc::clone(&store);
         tasks.spawn(async move { refill_all(&*store, december(), 3).await });
     }
-    let mut charges = JoinSet::new();
-    for Customer { key, .. } in customers.clone() {
-        let store = Arc::clone(&store);
-        charges.spawn(async move { accepted(&*store, charge(key, BASE), december()).await });
-    }
-    charges.join_all().await;
+    racing(&store, customers.clone(), |store, Customer { key, .. }| async move {
+        accepted(&*store, charge(key, BASE), december()).await
+    })
+    .await;
     let sums = tasks.join_all().await.into_iter();
     assert_eq!(sums.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1)), (20, 20 * BASE));
     for customer in customers {
         assert_eq!(refills(&*store, &customer.id).await, [BASE]);
         assert_eq!(balance(&*store, &customer.id).await, 5 * BASE);
     }
-    assert_verified(&*store).await;
 }
 
 /// Accounts are processed oldest first, at most `limit` per call.
@@ -290,7 +283,7 @@ pub async fn a_lagging_clock_refills_nobody(store: Arc<dyn RefillStore>) {
 }
 
 /// The largest amounts are exact, and an account that can hold no more gets nothing.
-pub async fn refills_at_the_end_of_the_range_are_exact(store: Arc<dyn RefillStore>) {
+pub async fn refills_at_the_end_of_the_range_are_exact(store: Verified<dyn RefillStore>) {
     let (empty, full) = (customer(&*store, 0).await, customer(&*store, i64::MAX).await);
     let debtor = create(&*store, NewAccount { entries: vec![adjustment(-5)], ..new_account() }).await;
     set(&*store, i64::MAX, i64::MAX, BudgetReset::Monthly).await;
@@ -301,7 +294,6 @@ pub async fn refills_at_the_end_of_the_range_are_exact(store: Arc<dyn RefillStor
     assert_eq!(balance(&*store, &full.id).await, i64::MAX);
     assert_eq!(balance(&*store, &debtor.id).await, i64::MAX - 5);
     post(&*store, &debtor.id, adjustment(5), december()).await;
-    assert_verified(&*store).await;
 }
 
 /// The report about the business counts refills as granted, on their day.

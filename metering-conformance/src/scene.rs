@@ -1,5 +1,6 @@
 //! Fixtures for the contracts: accounts with credits, charges with their keys, and a fixed time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use metering_core::access::{Account, AccountId, ApiKey, EmailStatus, KeyHash, RateLimits, Totals};
@@ -7,9 +8,13 @@ use metering_core::charging::{Outcome, Posting, Refund};
 use metering_core::clock::{Day, Timestamp};
 use metering_core::money::{Credits, LedgerKind, NewLedgerEntry};
 use metering_core::random::SystemRandomness;
-use metering_core::store::{Created, NewAccount, Page, Posted, Store};
+use metering_core::store::{Created, Cursor, NewAccount, Page, Posted, Store, StoreError, Verification};
 use metering_core::usage::{ClientSource, DailyTotal, DayRange, UsageLine, UsageReport};
 use metering_core::{Charge, Decision, Receipt, Refusal, RequestId};
+use tokio::task::JoinSet;
+
+/// The store of a contract after which its books must add up: see `run_verified`.
+pub(super) use std::sync::Arc as Verified;
 
 /// 2026-11-21T12:00:00Z, the beginning of a minute.
 pub(super) const NOON: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
@@ -156,6 +161,37 @@ pub(super) async fn commit_refund(store: &dyn Store, refund: Refund, now: Timest
     }
 }
 
+/// Runs a task for each item, all at once and each with the store, and returns their results in any order.
+pub(super) async fn racing<S, I, F>(
+    store: &Arc<S>,
+    items: impl IntoIterator<Item = I>,
+    task: impl Fn(Arc<S>, I) -> F,
+) -> Vec<F::Output>
+where
+    S: ?Sized,
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    let tasks: JoinSet<_> = items.into_iter().map(|item| task(Arc::clone(store), item)).collect();
+    tasks.join_all().await
+}
+
+/// Reads a list in pages of at most `limit` items.
+pub(super) async fn paged<T>(
+    limit: u32,
+    read: impl AsyncFn(Option<&Cursor>, u32) -> Result<Page<T>, StoreError>,
+) -> Vec<T> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let Page { items, next } = read(after.as_ref(), limit).await.unwrap();
+        assert!(items.len() <= limit as usize, "no page is longer than the limit");
+        found.extend(items);
+        match next {
+            Some(next) => after = Some(next),
+            None => return found,
+        }
+    }
+}
+
 /// Reads an account that must exist.
 pub(super) async fn account(store: &dyn Store, id: &AccountId) -> Account {
     store.account(id).await.unwrap().expect("the account exists")
@@ -182,9 +218,12 @@ pub(super) async fn all_daily_totals(store: &dyn Store) -> Vec<DailyTotal> {
     items
 }
 
-/// Expects that the store finds no discrepancy in its totals.
+/// Expects that the store finds no discrepancy in its totals. A contract that ends with this takes a [`Verified`] instead.
 pub(super) async fn assert_verified(store: &dyn Store) {
-    let verification = store.verify().await.unwrap();
-    assert_eq!(verification.discrepancies, [], "all totals add up");
-    assert_eq!(verification.restarted_budgets, [], "no clock was set back");
+    assert_no_discrepancies(&store.verify().await.unwrap());
+}
+
+pub(super) fn assert_no_discrepancies(found: &Verification) {
+    assert_eq!(found.discrepancies, [], "all totals add up");
+    assert_eq!(found.restarted_budgets, [], "no clock was set back");
 }

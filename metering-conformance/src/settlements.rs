@@ -15,8 +15,8 @@ use super::sale::{
     BONUS, Books, PLAN, SOLD, TARGET, buyer, claim, credit, credited, open, payment_by, purchase, quote, tx, tx_on,
 };
 use super::scene::{
-    BASE, MINUTE, NOON, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer, post, refused,
-    totals,
+    BASE, MINUTE, NOON, Verified, accepted, account, adjustment, assert_verified, atoms, charge, commit, customer,
+    paged, post, racing, refused, totals,
 };
 
 const CHAIN: u64 = TARGET.chain_id;
@@ -47,7 +47,7 @@ async fn unsettled(store: &dyn PaymentStore) -> Vec<TxRef> {
 }
 
 /// A credited payment is unsettled. When it becomes final, only its settlement changes.
-pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_is_unsettled_until_it_is_final(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     let before = record(&*store, tx(1)).await;
@@ -63,7 +63,6 @@ pub async fn a_payment_is_unsettled_until_it_is_final(store: Arc<dyn PaymentStor
     for wanted in [SettlementStep::Finalize, SettlementStep::Reverse, SettlementStep::Restore(LATER)] {
         assert_eq!(step(&*store, tx(1), wanted).await, PaymentSettled::Stale, "final is permanent");
     }
-    assert_verified(&*store).await;
 }
 
 /// A payment without a block hash cannot be watched, so it is final immediately.
@@ -76,7 +75,7 @@ pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Paym
 }
 
 /// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
-pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn PaymentStore>) {
+pub async fn reversal_removes_the_purchased_credits(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     accepted(&*store, charge(customer.key, 3 * BASE), NOON).await;
@@ -91,11 +90,10 @@ pub async fn reversal_removes_the_purchased_credits(store: Arc<dyn PaymentStore>
     assert_eq!((shown.kind, shown.amount), (ActivityKind::Ledger(LedgerKind::PaymentReversed), atoms(-SOLD)));
     assert_eq!(shown.payment, Some(PaymentRef { tx: tx(1), plan_id: Some(PLAN.to_owned()) }));
     assert!(shown.description.is_some_and(|text| text.contains("reorganisation")));
-    assert_verified(&*store).await;
 }
 
 /// A reversed payment that is mined again is credited again, and may be reversed again.
-pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_that_reappears_is_credited_again(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
     for _ in 0..3 {
@@ -112,22 +110,20 @@ pub async fn a_payment_that_reappears_is_credited_again(store: Arc<dyn PaymentSt
     accepted(&*store, charge(customer.key, BASE), NOON).await;
     stepped(&*store, tx(1), SettlementStep::Finalize).await;
     assert_eq!(totals(&*store, &customer.id).await.balance, atoms(SOLD));
-    assert_verified(&*store).await;
 }
 
 /// Reversing a claim takes back the purchased credits; the account's free credits stay.
-pub async fn a_claim_is_reversed_without_its_bonus(store: Arc<dyn PaymentStore>) {
+pub async fn a_claim_is_reversed_without_its_bonus(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
     assert_eq!((after.totals.balance, after.totals.granted), (atoms(BONUS), atoms(BONUS)));
     assert_eq!((after.totals.purchased, &after.id), (atoms(0), &made.id));
     let after = stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
     assert_eq!(after.totals, made.totals);
-    assert_verified(&*store).await;
 }
 
 /// A payment that moved to another block is recorded there, and no credits change.
-pub async fn a_payment_moves_to_another_block(store: Arc<dyn PaymentStore>) {
+pub async fn a_payment_moves_to_another_block(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     let stale = record(&*store, tx(1)).await;
     assert_eq!(stepped(&*store, tx(1), SettlementStep::Move(LATER)).await, made);
@@ -141,18 +137,16 @@ pub async fn a_payment_moves_to_another_block(store: Arc<dyn PaymentStore>) {
         "the record names another block now"
     );
     assert_eq!(account(&*store, &made.id).await, made);
-    assert_verified(&*store).await;
 }
 
 /// Payments of revoked accounts are reversed too, so that the totals stay correct.
-pub async fn a_revoked_account_is_reversed_too(store: Arc<dyn PaymentStore>) {
+pub async fn a_revoked_account_is_reversed_too(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     store.revoke_account(&made.id, NOON).await.unwrap();
     let after = stepped(&*store, tx(1), SettlementStep::Reverse).await;
     assert_eq!((after.totals.balance, after.revoked_at), (atoms(BONUS), Some(NOON)));
     stepped(&*store, tx(1), SettlementStep::Restore(LATER)).await;
     assert_eq!(totals(&*store, &made.id).await, made.totals);
-    assert_verified(&*store).await;
 }
 
 /// Each settlement state allows certain steps; other steps, and steps based on a wrong record, change nothing.
@@ -209,16 +203,8 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>)
     stepped(&*store, tx(4), SettlementStep::Reverse).await;
     stepped(&*store, elsewhere(1), SettlementStep::Finalize).await;
     for size in [1, 2, 3, 4, 100] {
-        let (mut found, mut after) = (Vec::new(), None);
-        loop {
-            let page = store.unsettled_payments(CHAIN, after.as_ref(), size).await.unwrap();
-            assert!(page.items.len() <= size as usize);
-            found.extend(page.items.into_iter().map(|record| record.payment.tx));
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
+        let found = paged(size, async |after, size| store.unsettled_payments(CHAIN, after, size).await).await;
+        let found: Vec<_> = found.into_iter().map(|record| record.payment.tx).collect();
         assert_eq!(found, [1, 3, 4, 5].map(tx), "{size}");
     }
     assert_eq!(store.unsettled_payments(1, None, 100).await.unwrap().items.len(), 4);
@@ -227,18 +213,17 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>)
 
 /// Takes the same step many times at once and returns how often it succeeded.
 async fn at_once(store: &Arc<dyn PaymentStore>, change: &SettlementChange) -> usize {
-    let mut tasks = JoinSet::new();
-    for _ in 0..20 {
-        let (store, change) = (Arc::clone(store), change.clone());
-        tasks.spawn(async move { store.settle_payment(change).await.unwrap() });
-    }
-    let responses = tasks.join_all().await;
+    let responses = racing(store, 0..20, |store, _| {
+        let change = change.clone();
+        async move { store.settle_payment(change).await.unwrap() }
+    })
+    .await;
     responses.iter().filter(|response| matches!(response, PaymentSettled::Changed(_))).count()
 }
 
 /// If many watchers report the same change, one of them changes the record: credits are taken back once, and given
 /// again once.
-pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn PaymentStore>) {
+pub async fn concurrent_watchers_reverse_a_payment_once(store: Verified<dyn PaymentStore>) {
     let made = buyer(&*store, 1).await;
     for (wanted, balance) in [
         (SettlementStep::Reverse, BONUS),
@@ -252,11 +237,10 @@ pub async fn concurrent_watchers_reverse_a_payment_once(store: Arc<dyn PaymentSt
         assert_eq!(at_once(&store, &change).await, 1);
         assert_eq!(totals(&*store, &made.id).await.balance, atoms(balance));
     }
-    assert_verified(&*store).await;
 }
 
 /// Reversals race with charges: in any order, the totals add up.
-pub async fn reversals_and_charges_add_up(store: Arc<dyn PaymentStore>) {
+pub async fn reversals_and_charges_add_up(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, 5 * BASE).await;
     for number in 1..=10 {
         credited(&*store, credit(&customer.id, payment_by(number, tx(number)))).await;
@@ -275,5 +259,4 @@ pub async fn reversals_and_charges_add_up(store: Arc<dyn PaymentStore>) {
     let after = totals(&*store, &customer.id).await;
     assert_eq!(after.purchased, atoms(0));
     assert_eq!(after.balance, atoms(5 * BASE - after.used.atoms()));
-    assert_verified(&*store).await;
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use metering_core::clock::Timestamp;
 use metering_core::store::AuthorizationStore;
-use tokio::task::JoinSet;
 
 use super::authorization_scene::TASKS;
 use super::event_scene::at;
+use super::scene::racing;
 
 /// More than a backend deletes at a time.
 const MANY: u16 = 600;
@@ -30,12 +30,9 @@ pub async fn a_sign_in_is_used_once(store: Arc<dyn AuthorizationStore>) {
 
 /// Many requests use one nonce at once, and one of them succeeds.
 pub async fn concurrent_sign_ins_with_one_nonce_use_it_once(store: Arc<dyn AuthorizationStore>) {
-    let mut tasks = JoinSet::new();
-    for _ in 0..TASKS {
-        let store = Arc::clone(&store);
-        tasks.spawn(async move { store.use_sign_in(nonce(1), at(60)).await.unwrap() });
-    }
-    assert_eq!(tasks.join_all().await.into_iter().filter(|is_new| *is_new).count(), 1);
+    let results =
+        racing(&store, 0..TASKS, |store, _| async move { store.use_sign_in(nonce(1), at(60)).await.unwrap() }).await;
+    assert_eq!(results.into_iter().filter(|is_new| *is_new).count(), 1);
 }
 
 /// It is remembered until its expiry, and not longer.

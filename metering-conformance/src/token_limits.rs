@@ -11,7 +11,7 @@ use metering_core::{Charge, Receipt, Refusal, RequestId};
 use super::hold_scene::{LEASE, capture, held, hold, later, try_update};
 use super::key_scene::{caller, change, issue, manager};
 use super::races::{accepted_count, all_at_once};
-use super::scene::{Customer, MINUTE, NOON, accepted, account, assert_verified, charge, commit, customer, refused};
+use super::scene::{Customer, MINUTE, NOON, Verified, accepted, account, charge, commit, customer, refused};
 
 const PLENTY: i64 = 1_000_000;
 
@@ -62,18 +62,17 @@ pub(crate) async fn left(store: &dyn Store, key: KeyHash, now: Timestamp) -> u32
 }
 
 /// 64 requests race for a limit that 20 of them fill: exactly 20 are accepted.
-pub async fn a_token_limit_is_filled_once(store: Arc<dyn Store>) {
+pub async fn a_token_limit_is_filled_once(store: Verified<dyn Store>) {
     let customer = limited(&*store, 20 * 30 + 29).await;
     let requests = (0..64).map(|_| request(customer.key, 30)).collect();
     assert_eq!(accepted_count(&all_at_once(&store, requests).await), 20);
     assert_eq!(left(&*store, customer.key, NOON).await, 29);
     let batch = (0..40).map(|_| request(customer.key, 1)).collect();
     assert_eq!(accepted_count(&commit(&*store, batch, NOON).await), 29, "in one batch");
-    assert_verified(&*store).await;
 }
 
 /// What a request used replaces what it was expected to use; without a report, that stays.
-pub async fn used_tokens_replace_expected_ones(store: Arc<dyn Store>) {
+pub async fn used_tokens_replace_expected_ones(store: Verified<dyn Store>) {
     // what settles it, the tokens used, the tokens left of 100 after a hold that may use 60
     let table = [
         (capture(3), Some(10), 90),
@@ -95,7 +94,6 @@ pub async fn used_tokens_replace_expected_ones(store: Arc<dyn Store>) {
         settle(&*store, &customer.id, held(&receipt).id, action, used, later(2)).await;
         assert_eq!(left(&*store, customer.key, later(3)).await, expected, "{action:?} {used:?}");
     }
-    assert_verified(&*store).await;
 }
 
 /// An expired lease does not report tokens, so the expected ones stay counted.
@@ -127,7 +125,7 @@ pub async fn tokens_count_in_the_minute_of_their_hold(store: Arc<dyn Store>) {
 
 /// If a request lasts into another minute, what it used beyond its hold counts there, for the account and each key with a
 /// limit.
-pub async fn tokens_beyond_the_hold_count_when_it_is_settled(store: Arc<dyn Store>) {
+pub async fn tokens_beyond_the_hold_count_when_it_is_settled(store: Verified<dyn Store>) {
     let customer = limited(&*store, 1_000).await;
     let terms = KeyTerms { tokens_per_minute: 100, ..manager() };
     let parent = issue(&*store, &customer.id, None, terms).await;
@@ -145,7 +143,6 @@ pub async fn tokens_beyond_the_hold_count_when_it_is_settled(store: Arc<dyn Stor
     assert_eq!(lefts(next).await, (430, 0));
     assert_eq!(refusal(&*store, child.secret, 1, next).await.tokens.limit, 100);
     assert_eq!(lefts(next.saturating_add(MINUTE)).await, (1_000, 100));
-    assert_verified(&*store).await;
 }
 
 /// A limit that is lowered, or removed for a while, finds what open holds count, and what replaces it.
@@ -211,7 +208,7 @@ pub async fn a_token_limit_changes_at_once(store: Arc<dyn Store>) {
 
 /// A key's limit holds within its account's and its parent's, and counts what its child keys use. A request that one of
 /// them refuses counts for none.
-pub async fn a_keys_token_limit_is_within_the_others(store: Arc<dyn Store>) {
+pub async fn a_keys_token_limit_is_within_the_others(store: Verified<dyn Store>) {
     let customer = limited(&*store, 100).await;
     let terms = |terms: KeyTerms, limit| KeyTerms { tokens_per_minute: limit, ..terms };
     let parent = issue(&*store, &customer.id, None, terms(manager(), 50)).await;
@@ -234,5 +231,4 @@ pub async fn a_keys_token_limit_is_within_the_others(store: Arc<dyn Store>) {
     settle(&*store, &customer.id, held(&first).id, HoldAction::Release, None, NOON).await;
     refusal(&*store, parent.secret, 1, NOON).await;
     assert_eq!(refusal(&*store, child.secret, 1, NOON).await.tokens.limit, 50, "the child key is within its own limit");
-    assert_verified(&*store).await;
 }

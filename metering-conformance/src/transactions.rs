@@ -8,10 +8,9 @@ use metering_core::clock::Timestamp;
 use metering_core::money::NewLedgerEntry;
 use metering_core::operators::{Actor, AuditEntry, AuditOutcome, AuditQuery, AuditResult, NewAuditEntry};
 use metering_core::store::{Created, FullStore, KeyChange, KeyChanged, NewAccount, Posted, StoreError, in_transaction};
-use tokio::task::JoinSet;
 
 use super::scene::{
-    NOON, accepted, account, adjustment, assert_verified, balance, charge, customer, new_account, new_key,
+    NOON, Verified, accepted, account, adjustment, balance, charge, customer, new_account, new_key, racing,
 };
 
 const TASKS: usize = 16;
@@ -45,7 +44,7 @@ async fn granted(store: &dyn FullStore, (id, grant, now): &Grant) -> Result<Acco
 }
 
 /// What steps write is there once the transaction is committed, and they see it before.
-pub async fn steps_of_a_transaction_are_committed_together(store: Arc<dyn FullStore>) {
+pub async fn steps_of_a_transaction_are_committed_together(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let args = (id.clone(), adjustment(3), NOON);
     let after = in_transaction(&*store, args, |store, args| Box::pin(granted(store, args))).await.unwrap();
@@ -55,11 +54,10 @@ pub async fn steps_of_a_transaction_are_committed_together(store: Arc<dyn FullSt
         (entry.entry.before.clone(), entry.outcome.as_ref().and_then(|outcome| outcome.after.clone()))
     };
     assert_eq!(log.iter().map(texts).collect::<Vec<_>>(), [(Some("2".to_owned()), Some("5".to_owned()))]);
-    assert_verified(&*store).await;
 }
 
 /// If steps fail, nothing that they wrote stays, and their error comes back as it is.
-pub async fn a_transaction_that_fails_leaves_nothing(store: Arc<dyn FullStore>) {
+pub async fn a_transaction_that_fails_leaves_nothing(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let before = account(&*store, &id).await;
     let args = (id.clone(), adjustment(3), NOON);
@@ -75,7 +73,6 @@ pub async fn a_transaction_that_fails_leaves_nothing(store: Arc<dyn FullStore>) 
     assert_eq!(account(&*store, &id).await, before);
     assert_eq!(store.audit_log(&AuditQuery::default(), 10).await.unwrap(), []);
     assert_eq!(store.account_ledger(&id, None, 10).await.unwrap().items.len(), 1);
-    assert_verified(&*store).await;
 }
 
 /// A step that fails undoes the others, even if they go on.
@@ -127,21 +124,20 @@ pub async fn a_transaction_changes_accounts_for_the_next_charge(store: Arc<dyn F
 }
 
 /// Concurrent transactions on one account each name the exact balance before and after, whatever charges come between.
-pub async fn concurrent_transactions_name_exact_balances(store: Arc<dyn FullStore>) {
+pub async fn concurrent_transactions_name_exact_balances(store: Verified<dyn FullStore>) {
     let customer = customer(&*store, 1_000).await;
-    let mut tasks = JoinSet::new();
-    for task in 0..TASKS {
-        let (store, customer) = (Arc::clone(&store), customer.clone());
-        tasks.spawn(async move {
+    racing(&store, 0..TASKS, |store, task| {
+        let customer = customer.clone();
+        async move {
             let args = (customer.id, adjustment(1_000), NOON);
             if task % 2 == 0 {
                 in_transaction(&*store, args, |store, args| Box::pin(granted(store, args))).await.unwrap();
             } else {
                 accepted(&*store, charge(customer.key, 1), NOON).await;
             }
-        });
-    }
-    tasks.join_all().await;
+        }
+    })
+    .await;
     let log = store.audit_log(&AuditQuery::default(), u32::MAX).await.unwrap();
     assert_eq!(log.len(), TASKS / 2);
     let mut last = 1_000;
@@ -152,5 +148,4 @@ pub async fn concurrent_transactions_name_exact_balances(store: Arc<dyn FullStor
         assert!(before <= last && last - before <= 8, "only charges come between: {last}, then {before}");
         last = after;
     }
-    assert_verified(&*store).await;
 }

@@ -16,8 +16,8 @@ use super::hold_scene::{act, amounts, capture, held, open, terms};
 use super::idempotency_keys::keyed;
 use super::races::all_at_once;
 use super::scene::{
-    ALWAYS, MINUTE, NOON, accepted, account, assert_verified, atoms, balance, charge, charge_named, commit,
-    commit_refund, customer, line, new_id, refused, report,
+    ALWAYS, MINUTE, NOON, Verified, accepted, account, atoms, balance, charge, charge_named, commit, commit_refund,
+    customer, line, new_id, refused, report,
 };
 
 /// Two requests for nothing, two for 5 atoms, and all others for 3.
@@ -65,7 +65,7 @@ fn refund_of(receipt: Receipt) -> Refund {
 }
 
 /// Requests of one batch and of several are numbered one after the other.
-pub async fn a_request_has_the_price_of_its_tier(store: Arc<dyn Store>) {
+pub async fn a_request_has_the_price_of_its_tier(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let decisions = commit(&*store, vec![request(customer.key); 3], NOON).await;
     assert_eq!(prices(&decisions), [0, 0, 5]);
@@ -78,11 +78,10 @@ pub async fn a_request_has_the_price_of_its_tier(store: Arc<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(6, NOON))]);
     let report = report(&*store, &customer.id, ALWAYS).await;
     assert_eq!((report.by_day[0].usage_events, report.by_day[0].credits_used), (6, atoms(16)));
-    assert_verified(&*store).await;
 }
 
 /// Each account and each route has its own count; the kind of client and charges at a fixed price make no difference.
-pub async fn counts_are_separate_per_account_and_route(store: Arc<dyn Store>) {
+pub async fn counts_are_separate_per_account_and_route(store: Verified<dyn Store>) {
     let (one, other) = (customer(&*store, 100).await, customer(&*store, 100).await);
     let on = |key: KeyHash, template: &str, method: &str, source: ClientSource| {
         let mut line = line(template);
@@ -104,11 +103,10 @@ pub async fn counts_are_separate_per_account_and_route(store: Arc<dyn Store>) {
         counts.iter().map(|(route, of)| (&*route.route_template, &*route.http_method, of.requests)).collect();
     assert_eq!(counts, [("/a", "GET", 3), ("/a", "POST", 1), ("/b", "GET", 1)]);
     assert_eq!(store.volumes(&new_id()).await.unwrap(), []);
-    assert_verified(&*store).await;
 }
 
 /// 64 requests race: each tier is filled exactly once.
-pub async fn tiers_are_filled_once(store: Arc<dyn Store>) {
+pub async fn tiers_are_filled_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10_000).await;
     let mut prices = prices(&all_at_once(&store, vec![request(customer.key); 64]).await);
     prices.sort_unstable();
@@ -116,11 +114,10 @@ pub async fn tiers_are_filled_once(store: Arc<dyn Store>) {
     assert_eq!(prices, expected);
     assert_eq!(balance(&*store, &customer.id).await, 10_000 - 190);
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(64, NOON))]);
-    assert_verified(&*store).await;
 }
 
 /// A free allowance needs no balance, unlike a price of zero. What follows it does.
-pub async fn a_free_allowance_needs_no_balance(store: Arc<dyn Store>) {
+pub async fn a_free_allowance_needs_no_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge(customer.key, 0), NOON).await;
     let decisions = commit(&*store, vec![request(customer.key); 2], NOON).await;
@@ -129,12 +126,11 @@ pub async fn a_free_allowance_needs_no_balance(store: Arc<dyn Store>) {
     let Refusal::InsufficientCredits { balance, required, .. } = refusal else { panic!("{refusal:?}") };
     assert_eq!((balance, required), (Credits::ZERO, atoms(5)));
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(2, NOON))], "refusals are not counted");
-    assert_verified(&*store).await;
 }
 
 /// A new month begins with the first tier. A clock that lags a little counts in the newest month, and one that was ahead
 /// by months does not use up theirs.
-pub async fn a_new_month_begins_with_the_first_tier(store: Arc<dyn Store>) {
+pub async fn a_new_month_begins_with_the_first_tier(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let december: Timestamp = "2026-12-01T00:00:00Z".parse().unwrap();
     let before = december.saturating_sub(Duration::from_millis(1));
@@ -150,11 +146,10 @@ pub async fn a_new_month_begins_with_the_first_tier(store: Arc<dyn Store>) {
     let years_ahead: Timestamp = "2031-07-15T12:00:00Z".parse().unwrap();
     assert_eq!(charged(&*store, request(customer.key), years_ahead).await, 0);
     assert_eq!(charged(&*store, request(customer.key), december).await, 0, "the clock was wrong, not the customer");
-    assert_verified(&*store).await;
 }
 
 /// A refund gives back what the request was charged, and its place in the count, also when it was free.
-pub async fn a_refund_gives_back_its_place(store: Arc<dyn Store>) {
+pub async fn a_refund_gives_back_its_place(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let free = accepted(&*store, request(customer.key), NOON).await;
     commit_refund(&*store, refund_of(free), NOON).await;
@@ -180,12 +175,11 @@ pub async fn a_refund_gives_back_its_place(store: Arc<dyn Store>) {
     assert_eq!(prices, [3, 5], "the fifth, and the fourth again");
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(5, NOON))]);
     assert_eq!(amounts(&*store, &customer.id).await, (87, 0, 13));
-    assert_verified(&*store).await;
 }
 
 /// Requests in flight that are refunded cost nobody free requests, and move nobody into another tier: the next requests
 /// take their places, at their prices.
-pub async fn refunded_places_are_taken_again(store: Arc<dyn Store>) {
+pub async fn refunded_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let mut in_flight = Vec::new();
     for _ in 0..4 {
@@ -208,11 +202,10 @@ pub async fn refunded_places_are_taken_again(store: Arc<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(6, NOON))]);
     let total: i64 = (1..=6).map(|number| tiers().price(number).atoms()).sum();
     assert_eq!((amounts(&*store, &customer.id).await, total), ((84, 0, 16), 16));
-    assert_verified(&*store).await;
 }
 
 /// The same for holds that are released, by a process that knows no more than their ids.
-pub async fn released_places_are_taken_again(store: Arc<dyn Store>) {
+pub async fn released_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holding = || request(customer.key).with_hold(terms());
     let mut open = Vec::new();
@@ -232,11 +225,10 @@ pub async fn released_places_are_taken_again(store: Arc<dyn Store>) {
     }
     assert_eq!(again, [0, 0, 5]);
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(4, NOON))]);
-    assert_verified(&*store).await;
 }
 
 /// Refunded places are gone with their month, and with their price.
-pub async fn refunded_places_end_with_their_month_and_price(store: Arc<dyn Store>) {
+pub async fn refunded_places_end_with_their_month_and_price(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let free = accepted(&*store, request(customer.key), NOON).await;
     let other = accepted(&*store, request(customer.key), NOON).await;
@@ -258,7 +250,6 @@ pub async fn refunded_places_end_with_their_month_and_price(store: Arc<dyn Store
     let next = NOON.day().month().next().start();
     assert_eq!(prices(&commit(&*store, vec![request(customer.key); 3], next).await), [0, 0, 5]);
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, next))]);
-    assert_verified(&*store).await;
 }
 
 /// A clock that lags at a month's beginning counts in the new month; its refund, and the release of its hold, give that
@@ -281,7 +272,7 @@ pub async fn a_refund_at_the_months_border_gives_back_its_place(store: Arc<dyn S
 }
 
 /// A request is refused when its tier costs more than its client allows; it is not counted.
-pub async fn a_tier_above_the_bound_is_refused(store: Arc<dyn Store>) {
+pub async fn a_tier_above_the_bound_is_refused(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let bounded = |most: &str| {
         let charge = request(customer.key);
@@ -296,11 +287,10 @@ pub async fn a_tier_above_the_bound_is_refused(store: Arc<dyn Store>) {
     assert_eq!(refusal, Refusal::MaxCostExceeded { price: atoms(5), max_cost: "0".parse().unwrap() });
     assert_eq!(charged(&*store, bounded("0.0000000007"), NOON).await, 5, "rounded up to an atom, 5.04");
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, NOON))]);
-    assert_verified(&*store).await;
 }
 
 /// A repeated request has the price that it had, and is counted once.
-pub async fn a_repeated_request_is_counted_once(store: Arc<dyn Store>) {
+pub async fn a_repeated_request_is_counted_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let named = |name: &str| by_volume(charge_named(customer.key, 0, name));
     assert_eq!(charged(&*store, named("r1"), NOON).await, 0);
@@ -324,11 +314,10 @@ pub async fn a_repeated_request_is_counted_once(store: Arc<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), one_returned);
     commit_refund(&*store, refund_of(first), after_lease).await;
     assert_eq!(store.volumes(&customer.id).await.unwrap(), one_returned, "the second took it over");
-    assert_verified(&*store).await;
 }
 
 /// A hold has the price of its tier, also a free one. A release gives its place back; anything else does not.
-pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
+pub async fn a_hold_is_counted_until_it_is_released(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holding = || request(customer.key).with_hold(terms());
     let free = accepted(&*store, holding(), NOON).await;
@@ -351,11 +340,10 @@ pub async fn a_hold_is_counted_until_it_is_released(store: Arc<dyn Store>) {
     let id = open(&*store, other.key, 10).await;
     act(&*store, &other.id, id, HoldAction::Release, NOON).await;
     assert_eq!(store.volumes(&other.id).await.unwrap(), []);
-    assert_verified(&*store).await;
 }
 
 /// A refused charge leaves the count as it is, whatever refuses it.
-pub async fn a_refused_request_is_not_counted(store: Arc<dyn Store>) {
+pub async fn a_refused_request_is_not_counted(store: Verified<dyn Store>) {
     let limits = metering_core::access::RateLimits::per_minute(3);
     let customer = super::scene::customer_with(&*store, 1, limits).await;
     assert_eq!(prices(&commit(&*store, vec![request(customer.key); 3], NOON).await), [0, 0, 5]);
@@ -368,5 +356,4 @@ pub async fn a_refused_request_is_not_counted(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, request(customer.key), next_minute).await, Refusal::UnknownKey);
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(3, NOON))]);
     assert_eq!(account(&*store, &customer.id).await.totals.balance, atoms(-4));
-    assert_verified(&*store).await;
 }

@@ -39,19 +39,6 @@ pub async fn payer_has_one_account_across_chains(store: Arc<dyn Store>) {
     assert_eq!(store.ledger(None, 10).await.unwrap().items.len(), 4, "nothing was written for refused accounts");
 }
 
-/// The order of refusals is: taken email, taken payer, entries out of range.
-pub async fn payer_is_checked_after_email_and_before_range(store: Arc<dyn Store>) {
-    let email = || Some("a@example.com".parse().unwrap());
-    create(&*store, NewAccount { email: email(), ..paid_by(1, 1) }).await;
-    let beyond = vec![adjustment(i64::MAX), adjustment(1)];
-    let taken = NewAccount { entries: beyond, ..paid_by(1, 1) };
-    let both = NewAccount { email: email(), ..taken.clone() };
-    assert_eq!(store.create_account(both).await.unwrap(), Created::EmailTaken);
-    assert_eq!(store.create_account(taken.clone()).await.unwrap(), Created::PayerTaken);
-    assert_eq!(store.create_account(NewAccount { payer: None, ..taken }).await.unwrap(), Created::OutOfRange);
-    assert_eq!(store.accounts(None, 10).await.unwrap().items.len(), 1);
-}
-
 /// Revoking an account frees its wallet, again and again.
 pub async fn a_payer_is_free_again_after_revocation(store: Arc<dyn Store>) {
     for _ in 0..3 {

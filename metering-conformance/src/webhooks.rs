@@ -9,12 +9,11 @@ use metering_core::events::{
     NewWebhook, SigningSecret, Webhook, WebhookChange, WebhookId, WebhookState, WebhookTerms, WebhookUrl,
 };
 use metering_core::store::{EventStore, WebhookCreated};
-use tokio::task::JoinSet;
 
 use super::event_scene::{
     at, claim, claim_one, deliveries, finish, hook, new_secret, new_webhook, operator_hook, send_tests, terms,
 };
-use super::scene::{NOON, customer, new_id};
+use super::scene::{NOON, customer, new_id, racing};
 
 fn disabled(disabled: bool) -> WebhookChange {
     WebhookChange::Terms { url: None, kinds: None, disabled: Some(disabled) }
@@ -76,13 +75,13 @@ pub async fn racing_webhooks_that_are_mail_are_one(store: Arc<dyn EventStore>) {
         NewWebhook { terms: WebhookTerms { url: url.clone(), ..new.terms }, ..new }
     };
     hook(&*store, &owner.id, &[]).await;
-    let mut tasks = JoinSet::new();
-    for _ in 0..8 {
-        let (store, new) = (Arc::clone(&store), mail(&owner.id));
-        tasks.spawn(async move { store.create_webhook(new).await.unwrap() });
-    }
+    let results = racing(&store, 0..8, |store, _| {
+        let new = mail(&owner.id);
+        async move { store.create_webhook(new).await.unwrap() }
+    })
+    .await;
     let (created, refused): (Vec<_>, Vec<_>) =
-        tasks.join_all().await.into_iter().partition(|outcome| matches!(outcome, WebhookCreated::Webhook(_)));
+        results.into_iter().partition(|outcome| matches!(outcome, WebhookCreated::Webhook(_)));
     assert_eq!((created.len(), refused), (1, vec![WebhookCreated::TooMany; 7]));
     assert!(matches!(store.create_webhook(mail(&other.id)).await.unwrap(), WebhookCreated::Webhook(_)));
     hook(&*store, &owner.id, &[]).await;
@@ -114,12 +113,12 @@ pub async fn webhooks_of_an_account_are_limited(store: Arc<dyn EventStore>) {
 /// The limit holds when webhooks are created at the same time.
 pub async fn racing_webhooks_are_limited(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
-    let mut tasks = JoinSet::new();
-    for _ in 0..16 {
-        let (store, new) = (Arc::clone(&store), NewWebhook { max_webhooks: 5, ..new_webhook(&owner.id, &[]) });
-        tasks.spawn(async move { store.create_webhook(new).await.unwrap() });
-    }
-    let created = tasks.join_all().await.into_iter().filter(|outcome| matches!(outcome, WebhookCreated::Webhook(_)));
+    let results = racing(&store, 0..16, |store, _| {
+        let new = NewWebhook { max_webhooks: 5, ..new_webhook(&owner.id, &[]) };
+        async move { store.create_webhook(new).await.unwrap() }
+    })
+    .await;
+    let created = results.into_iter().filter(|outcome| matches!(outcome, WebhookCreated::Webhook(_)));
     assert_eq!((created.count(), store.webhooks(Some(&owner.id)).await.unwrap().len()), (5, 5));
 }
 

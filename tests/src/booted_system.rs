@@ -48,9 +48,6 @@ pub struct BootedSystem {
 
 impl BootedSystem {
     /// Boots a system and waits until all of its units are started.
-    ///
-    /// # Panics
-    /// If it does not boot, or if a unit fails.
     #[must_use]
     #[track_caller]
     pub fn boot(root: &DebianRoot) -> Self {
@@ -110,9 +107,6 @@ impl BootedSystem {
     }
 
     /// Runs a shell command as root, and returns what it printed.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     pub fn run(&self, line: &str) -> String {
         printed(line, &self.command(line).output().expect("nsenter can be run"))

@@ -66,18 +66,12 @@ impl Chain {
     }
 
     /// Sends any RPC request to the node.
-    ///
-    /// # Panics
-    /// If the node returns an error.
     #[track_caller]
     pub fn rpc(&self, method: &str, params: Value) -> Value {
         self.rpc.call(method, params)
     }
 
     /// The number of the newest block.
-    ///
-    /// # Panics
-    /// If the node does not respond.
     #[track_caller]
     #[must_use]
     pub fn block_number(&self) -> u64 {
@@ -85,9 +79,6 @@ impl Chain {
     }
 
     /// The timestamp of the newest block, in Unix seconds.
-    ///
-    /// # Panics
-    /// If the node does not respond.
     #[track_caller]
     #[must_use]
     pub fn block_time(&self) -> u64 {
@@ -96,18 +87,12 @@ impl Chain {
 
     /// Mines `blocks` blocks; the first takes the pending transactions. Each block is at least a second younger than
     /// the one before, so many at once run ahead of the real time.
-    ///
-    /// # Panics
-    /// If the node refuses.
     #[track_caller]
     pub fn mine(&self, blocks: u64) {
         let _ = self.rpc("anvil_mine", json!([rpc::hex(blocks)]));
     }
 
     /// Mines `blocks` blocks, `seconds` apart. The chain's clock continues from there.
-    ///
-    /// # Panics
-    /// If the node refuses.
     #[track_caller]
     pub fn mine_apart(&self, blocks: u64, seconds: u64) {
         // Without this, each block's time also contains how long the machine took to mine those before it.
@@ -118,9 +103,6 @@ impl Chain {
     }
 
     /// From now on mines a block every `seconds` seconds, and none for each transaction.
-    ///
-    /// # Panics
-    /// If the node refuses.
     #[track_caller]
     pub fn set_block_time(&self, seconds: u64) {
         let _ = self.rpc("evm_setAutomine", json!([false]));
@@ -128,9 +110,6 @@ impl Chain {
     }
 
     /// A transaction in its signed form.
-    ///
-    /// # Panics
-    /// If the node does not know it.
     #[track_caller]
     #[must_use]
     pub fn raw(&self, hash: &str) -> Value {
@@ -140,36 +119,24 @@ impl Chain {
     }
 
     /// Sends a signed transaction.
-    ///
-    /// # Panics
-    /// If the node refuses it.
     #[track_caller]
     pub fn send_raw(&self, raw: &Value) {
         let _ = self.rpc("eth_sendRawTransaction", json!([raw]));
     }
 
     /// Turns immediate blocks for each transaction on or off.
-    ///
-    /// # Panics
-    /// If the node refuses.
     #[track_caller]
     pub fn set_automine(&self, on: bool) {
         let _ = self.rpc("evm_setAutomine", json!([on]));
     }
 
     /// Advances the chain's clock. The next block has the new time.
-    ///
-    /// # Panics
-    /// If the node refuses.
     #[track_caller]
     pub fn increase_time(&self, seconds: u64) {
         let _ = self.rpc("evm_increaseTime", json!([rpc::hex(seconds)]));
     }
 
     /// Saves the current state.
-    ///
-    /// # Panics
-    /// If the node refuses.
     #[track_caller]
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
@@ -207,9 +174,6 @@ impl Chain {
     }
 
     /// A transaction's receipt; `None` until a block includes it.
-    ///
-    /// # Panics
-    /// If the node does not respond.
     #[track_caller]
     #[must_use]
     pub fn receipt(&self, hash: &str) -> Option<Value> {
@@ -217,9 +181,6 @@ impl Chain {
     }
 
     /// Waits until a block includes the transaction, and returns its receipt. Mines no block itself.
-    ///
-    /// # Panics
-    /// If that takes too long.
     #[track_caller]
     pub fn mined(&self, hash: &str) -> Value {
         self.rpc.mined(hash)

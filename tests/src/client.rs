@@ -53,9 +53,6 @@ impl Client {
     }
 
     /// Sends any request.
-    ///
-    /// # Panics
-    /// If no response comes.
     #[track_caller]
     #[must_use]
     pub fn send(&self, method: &str, path: &str, body: Option<&[u8]>) -> Response {
@@ -72,9 +69,6 @@ impl Client {
     }
 
     /// Opens a stream: returns once the response's head has arrived.
-    ///
-    /// # Panics
-    /// If it does not arrive.
     #[track_caller]
     #[must_use]
     pub fn open(&self, path: &str) -> OpenResponse {
@@ -82,9 +76,6 @@ impl Client {
     }
 
     /// Like [`Client::open`], with another method.
-    ///
-    /// # Panics
-    /// If the head does not arrive.
     #[track_caller]
     #[must_use]
     pub fn open_with(&self, method: &str, path: &str) -> OpenResponse {
@@ -92,9 +83,6 @@ impl Client {
     }
 
     /// Like [`Client::open_with`], with a JSON body.
-    ///
-    /// # Panics
-    /// If the head does not arrive.
     #[track_caller]
     #[must_use]
     pub fn open_with_body(&self, method: &str, path: &str, body: &[u8]) -> OpenResponse {

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
+
+use crate::listener;
 
 /// The start of the statement that looks up the outcome of a commit.
 const OUTCOME_LOOKUP: &[u8] = b"INSERT INTO outcome (id, noted_at) VALUES ($1, $2) ON CONFLICT";
@@ -71,26 +73,15 @@ impl Pair {
 
 impl DatabaseProxy {
     /// Starts a proxy to `target`, without faults.
-    ///
-    /// # Panics
-    /// If no port is free.
     #[must_use]
     pub fn to(target: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
-        let address = listener.local_addr().expect("a listener has an address");
         let zero = || AtomicU32::new(0);
         let (mode, open) = (AtomicU8::new(CLEAR), Mutex::default());
         let commits = [zero(), zero()];
         let (lookups, cuts, messages, accepted) = (zero(), zero(), zero(), zero());
         let shared = Arc::new(Shared { target, mode, commits, lookups, cuts, messages, open, accepted });
         let passing = Arc::clone(&shared);
-        thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let shared = Arc::clone(&passing);
-                thread::spawn(move || pass(client, &shared));
-            }
-        });
-        Self { address, shared }
+        Self { address: listener::serve(move |client| pass(client, &passing)), shared }
     }
 
     /// From now on cuts every second commit, in turn: before it arrives, after it, and before it arrives late. Every

@@ -18,18 +18,12 @@ pub struct DebianRoot {
 
 impl DebianRoot {
     /// A new one, unpacked from the archive that `./test.sh` makes. Dropping it deletes it.
-    ///
-    /// # Panics
-    /// If it cannot be unpacked.
     #[must_use]
     pub fn new() -> Self {
         Self::unpack(&Self::archive())
     }
 
     /// Like [`Self::new`], from another archive.
-    ///
-    /// # Panics
-    /// If it cannot be unpacked.
     #[must_use]
     pub fn unpack(archive: &Path) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder can be created");
@@ -58,9 +52,6 @@ impl DebianRoot {
     }
 
     /// The text of a file.
-    ///
-    /// # Panics
-    /// If there is none.
     #[must_use]
     #[track_caller]
     pub fn read(&self, inside: &str) -> String {
@@ -80,9 +71,6 @@ impl DebianRoot {
     }
 
     /// Runs a shell command in that system, and returns what it printed.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     pub fn run(&self, user: &str, line: &str) -> String {
         let output = self.command(user, "sh").args(["-ec", line]).output().expect("chroot can be run");
@@ -90,9 +78,6 @@ impl DebianRoot {
     }
 
     /// Copies a file into that system's `/tmp`, and returns its path there.
-    ///
-    /// # Panics
-    /// If it cannot be copied.
     pub fn take(&self, file: &Path) -> String {
         let name = file.file_name().expect("a file has a name").to_string_lossy().into_owned();
         std::fs::copy(file, self.path("tmp").join(&name)).expect("the file can be copied");
@@ -107,9 +92,6 @@ impl Default for DebianRoot {
 }
 
 /// What a program printed, errors included.
-///
-/// # Panics
-/// If it failed.
 #[track_caller]
 pub fn printed(line: &str, output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

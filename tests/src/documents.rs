@@ -116,9 +116,6 @@ pub fn root() -> &'static Path {
 }
 
 /// All documents, by their path in the repository.
-///
-/// # Panics
-/// When one cannot be read.
 #[must_use]
 pub fn documents() -> BTreeMap<PathBuf, Document> {
     let mut found = BTreeMap::new();

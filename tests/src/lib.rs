@@ -1,4 +1,6 @@
 //! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
+//!
+//! Like assertions, functions that return no `Result` panic when what they do fails. Only other reasons are documented.
 
 mod batches;
 pub mod bench;
@@ -12,6 +14,7 @@ pub mod database_proxy;
 pub mod debian_root;
 pub mod documents;
 pub mod latency;
+pub mod listener;
 pub mod litellm;
 pub mod litestream;
 pub mod llm_upstream;
@@ -35,5 +38,6 @@ pub mod site;
 pub mod skipped;
 pub mod stripe;
 pub mod venv;
+pub mod wait;
 pub mod webhooks;
 pub mod worker;

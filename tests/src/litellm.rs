@@ -56,9 +56,6 @@ pub fn folder() -> PathBuf {
 
 impl LiteLlm {
     /// One for all tests of this process: it takes seconds to start, and has no state.
-    ///
-    /// # Panics
-    /// If it does not start.
     #[must_use]
     #[track_caller]
     pub fn shared() -> &'static Self {
@@ -67,9 +64,6 @@ impl LiteLlm {
     }
 
     /// Starts one, and returns once it listens.
-    ///
-    /// # Panics
-    /// If it does not.
     #[must_use]
     #[track_caller]
     pub fn start() -> Self {

@@ -41,9 +41,6 @@ pub struct Replication<'l> {
 impl Litestream {
     /// For the database of `site`, with the configuration that we ship. Each change must apply: Litestream ignores keys
     /// that it does not know.
-    ///
-    /// # Panics
-    /// If the configuration cannot be read or written, or lacks what should be changed.
     #[must_use]
     #[track_caller]
     pub fn of(site: &Site, changes: &[(&str, &str)]) -> Self {
@@ -65,9 +62,6 @@ impl Litestream {
     }
 
     /// Starts it. It appends to its log.
-    ///
-    /// # Panics
-    /// If it cannot be run, or does not begin to copy.
     #[must_use]
     #[track_caller]
     pub fn start(&self) -> Replication<'_> {
@@ -88,9 +82,6 @@ impl Litestream {
     }
 
     /// Restores the database where it was, from the copy, with these further arguments.
-    ///
-    /// # Panics
-    /// If it cannot be run.
     #[must_use]
     pub fn restore(&self, args: &[&str]) -> ProgramOutput {
         let mut command = Self::command();
@@ -111,9 +102,6 @@ impl Litestream {
 
 impl Replication<'_> {
     /// Returns once everything that is committed now is copied.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     pub fn sync(&self) {
         let synced = self.try_sync(&["-wait", "-timeout", "60"]);
@@ -131,9 +119,6 @@ impl Replication<'_> {
     }
 
     /// Stops it. It copies the rest first.
-    ///
-    /// # Panics
-    /// If it fails, or takes too long.
     #[track_caller]
     pub fn stop(mut self) {
         crate::server::signal(self.child.id(), "TERM");

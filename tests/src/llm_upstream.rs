@@ -57,9 +57,6 @@ struct Shared {
 
 impl LlmUpstream {
     /// Starts one on a free port.
-    ///
-    /// # Panics
-    /// If it cannot listen.
     #[must_use]
     pub fn start() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();

@@ -35,9 +35,6 @@ pub struct Received(pub Value);
 
 impl MailServer {
     /// A server without encryption on any port.
-    ///
-    /// # Panics
-    /// When it cannot be started.
     #[must_use]
     #[track_caller]
     pub fn start() -> Self {
@@ -45,9 +42,6 @@ impl MailServer {
     }
 
     /// A server with the options that `server.py` describes.
-    ///
-    /// # Panics
-    /// When it cannot be started.
     #[must_use]
     #[track_caller]
     pub fn with(options: &Value) -> Self {
@@ -81,9 +75,6 @@ impl MailServer {
     }
 
     /// The next message.
-    ///
-    /// # Panics
-    /// When none comes.
     #[must_use]
     #[track_caller]
     pub fn next(&self) -> Received {
@@ -91,9 +82,6 @@ impl MailServer {
     }
 
     /// The next message, or the next recipient that was refused.
-    ///
-    /// # Panics
-    /// When there is none.
     #[must_use]
     #[track_caller]
     pub fn next_line(&self) -> Value {
@@ -101,9 +89,6 @@ impl MailServer {
     }
 
     /// Asserts that no message comes for a while.
-    ///
-    /// # Panics
-    /// When one comes.
     #[track_caller]
     pub fn gets_nothing(&self, wait: Duration) {
         let got = self.lines.recv_timeout(wait);
@@ -138,9 +123,6 @@ impl Received {
     }
 
     /// The link in the text.
-    ///
-    /// # Panics
-    /// When there is none.
     #[must_use]
     #[track_caller]
     pub fn link(&self) -> &str {
@@ -149,9 +131,6 @@ impl Received {
     }
 
     /// The token of that link.
-    ///
-    /// # Panics
-    /// When there is none.
     #[must_use]
     #[track_caller]
     pub fn token(&self) -> &str {

@@ -59,9 +59,6 @@ impl Sdk {
 }
 
 /// Runs a script of `tests/mcp` with an SDK, and returns the JSON that it prints; `None` if these tests are disabled.
-///
-/// # Panics
-/// If the SDK is not installed, or the script fails.
 #[track_caller]
 #[must_use]
 pub fn run_script(sdk: Sdk, name: &str, arguments: &[&str]) -> Option<Value> {
@@ -97,9 +94,6 @@ impl Transport {
 
 impl Agent {
     /// Starts one, and does not wait until it is ready; `None` if these tests are disabled.
-    ///
-    /// # Panics
-    /// If the SDK is not installed.
     #[track_caller]
     #[must_use]
     pub fn start(sdk: Sdk) -> Option<Self> {
@@ -117,9 +111,6 @@ impl Agent {
     }
 
     /// Opens a session with a server, as an agent configured with URL and key does.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn connect(&self, server: &Server, transport: Transport, api_key: &str) -> Session {
@@ -146,9 +137,6 @@ impl Agent {
 
     /// Like [`Agent::connect`], with the handshake that opens a session, even if the client would skip it. Clients of
     /// protocol versions up to 2025-11-25 use this handshake.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn connect_with_handshake(&self, server: &Server, transport: Transport, api_key: &str) -> Session {

@@ -66,9 +66,6 @@ pub struct PatroniCluster {
 
 impl PatroniCluster {
     /// Starts one, and returns once it has a leader with a synchronous standby.
-    ///
-    /// # Panics
-    /// If it does not come up.
     #[must_use]
     #[track_caller]
     pub fn start() -> Self {
@@ -120,9 +117,6 @@ impl PatroniCluster {
     }
 
     /// Waits until [`PatroniCluster::is_whole`].
-    ///
-    /// # Panics
-    /// If that takes too long.
     #[track_caller]
     pub fn wait_until_whole(&self) {
         let until = Instant::now() + WAIT;
@@ -164,9 +158,6 @@ impl PatroniCluster {
     }
 
     /// Runs SQL on the leader, as the superuser.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     pub fn run(&self, database: &str, sql: &str) -> String {
         let mut command = Command::new(program("psql"));

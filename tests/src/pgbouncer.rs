@@ -6,17 +6,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::batches::Batches;
 use crate::ports::free_address;
 use crate::postgres::{Cluster, ServerUser, folder};
-
-/// How long it may take to listen; it should never need that long.
-const START_WAIT: Duration = Duration::from_secs(60);
+use crate::wait::until;
 
 /// Set by `./test.sh` where PgBouncer is not installed.
 const SKIP: &str = "TESTS_SKIP_PGBOUNCER";
@@ -48,9 +44,6 @@ pub fn is_skipped() -> bool {
 impl<'c> Pooler<'c> {
     /// Starts a pooler with few connections to the server, shared as widely as `mode` (`session`, `transaction`,
     /// `statement`) allows.
-    ///
-    /// # Panics
-    /// If it does not listen.
     #[must_use]
     #[track_caller]
     pub fn start(cluster: &'c Cluster, mode: &str) -> Self {
@@ -83,11 +76,7 @@ impl<'c> Pooler<'c> {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let watcher = command.spawn().expect("pgbouncer can be run");
         let pooler = Self { watcher, port, cluster, schemas: Batches::new(), _folder: folder };
-        let until = Instant::now() + START_WAIT;
-        while TcpStream::connect(pooler.address()).is_err() {
-            assert!(Instant::now() < until, "pgbouncer does not listen");
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("pgbouncer listens", || TcpStream::connect(pooler.address()).is_ok());
         pooler
     }
 
@@ -98,9 +87,6 @@ impl<'c> Pooler<'c> {
     }
 
     /// The URLs of a new, empty schema: through the pooler, and directly.
-    ///
-    /// # Panics
-    /// If the pooler has none left.
     #[must_use]
     #[track_caller]
     pub fn fresh_schema(&self) -> (String, String) {

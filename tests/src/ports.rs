@@ -11,9 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PORTS: Range<u16> = 20_000..32_768;
 
 /// A loopback address that nobody listens on, another one in each call. Processes begin at random.
-///
-/// # Panics
-/// When all are taken.
 #[must_use]
 pub fn free_address() -> SocketAddr {
     static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(()) >> 1));

@@ -8,16 +8,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::batches::Batches;
 use crate::ports::free_address;
-
-/// How long a server may take to respond; it should never need that long.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::wait::until;
 
 /// Set by `./test.sh` where PostgreSQL is not installed.
 const SKIP: &str = "TESTS_SKIP_POSTGRES";
@@ -46,9 +42,6 @@ pub fn is_skipped() -> bool {
 }
 
 /// The URL of a new schema in the shared cluster; `None` if tests on PostgreSQL are disabled.
-///
-/// # Panics
-/// Same as [`Cluster::start`].
 #[must_use]
 #[track_caller]
 pub fn fresh_schema() -> Option<String> {
@@ -56,9 +49,6 @@ pub fn fresh_schema() -> Option<String> {
 }
 
 /// The schema in a URL from [`Cluster::fresh_schema`].
-///
-/// # Panics
-/// If the URL has none.
 #[must_use]
 pub fn schema_of(url: &str) -> &str {
     url.rsplit_once("%3D").expect("the URL names a schema").1
@@ -75,9 +65,6 @@ pub fn run_in(url: &str, sql: &str) -> String {
 
 impl Cluster {
     /// Starts one, with further settings (`-c name=value`), and returns once it responds.
-    ///
-    /// # Panics
-    /// If it does not.
     #[must_use]
     #[track_caller]
     pub fn start(settings: &[&str]) -> Self {
@@ -85,9 +72,6 @@ impl Cluster {
     }
 
     /// Like [`Cluster::start`], with its data in a new folder below `parent`, on whatever disk that is.
-    ///
-    /// # Panics
-    /// Same as [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {
@@ -102,9 +86,6 @@ impl Cluster {
     }
 
     /// Starts one with TLS, using this certificate and key (PEM).
-    ///
-    /// # Panics
-    /// Same as [`Cluster::start`].
     #[must_use]
     #[track_caller]
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {
@@ -119,9 +100,6 @@ impl Cluster {
     }
 
     /// Starts a standby that follows this server and serves queries.
-    ///
-    /// # Panics
-    /// If it does not start.
     #[must_use]
     #[track_caller]
     pub fn standby(&self) -> Self {
@@ -141,9 +119,6 @@ impl Cluster {
     }
 
     /// Terminates all connections except this command's, as an operator or a fault may.
-    ///
-    /// # Panics
-    /// If it does not respond.
     #[track_caller]
     pub fn end_connections(&self) {
         let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
@@ -152,9 +127,6 @@ impl Cluster {
     }
 
     /// Kills the server immediately, as in a power loss, and starts it again on the same port.
-    ///
-    /// # Panics
-    /// If it does not come back.
     #[track_caller]
     pub fn crash(&mut self) {
         self.kill();
@@ -162,9 +134,6 @@ impl Cluster {
     }
 
     /// Restarts a killed server on the same port.
-    ///
-    /// # Panics
-    /// If it does not come back.
     #[track_caller]
     pub fn start_again(&mut self) {
         self.watcher = spawn(self.folder.path(), self.port, &self.settings);
@@ -172,9 +141,6 @@ impl Cluster {
     }
 
     /// Promotes a standby to primary, and returns once it accepts writes.
-    ///
-    /// # Panics
-    /// If it cannot.
     #[track_caller]
     pub fn promote(&self) {
         assert_eq!(self.run("SELECT pg_promote()"), "t");
@@ -199,9 +165,6 @@ impl Cluster {
     }
 
     /// From now on accepts only these clients: lines of `pg_hba.conf`.
-    ///
-    /// # Panics
-    /// If it does not respond.
     #[track_caller]
     pub fn admit(&self, lines: &str) {
         let file = self.folder.path().join("data").join("pg_hba.conf");
@@ -240,9 +203,6 @@ impl Cluster {
     }
 
     /// Runs SQL, and returns what it printed.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     pub fn run(&self, sql: &str) -> String {
         let result = self.psql(sql);
@@ -252,9 +212,6 @@ impl Cluster {
     }
 
     /// Runs statements one by one.
-    ///
-    /// # Panics
-    /// If one fails.
     #[track_caller]
     pub fn run_all(&self, statements: &[&str]) {
         for sql in statements {
@@ -270,11 +227,7 @@ impl Cluster {
 
     #[track_caller]
     fn wait(&self) {
-        let until = Instant::now() + TIMEOUT;
-        while !self.psql("SELECT 1").is_ok_and(|result| result.status.success()) {
-            assert!(Instant::now() < until, "postgres does not respond");
-            thread::sleep(Duration::from_millis(50));
-        }
+        until("postgres responds", || self.psql("SELECT 1").is_ok_and(|result| result.status.success()));
     }
 }
 

@@ -22,9 +22,6 @@ pub struct PostingLog {
 
 impl PostingLog {
     /// Begins the log of a site.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn begin(site: &Site) -> Self {
@@ -72,9 +69,6 @@ impl PostingLog {
     }
 
     /// Runs `metering log audit --json` against a server; each audit continues from the last one that succeeded.
-    ///
-    /// # Panics
-    /// If the program cannot be run.
     #[must_use]
     pub fn audit(&self, server: SocketAddr) -> ProgramOutput {
         let mut audit = self.client();

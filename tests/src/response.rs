@@ -45,9 +45,6 @@ impl Response {
     }
 
     /// The body as JSON.
-    ///
-    /// # Panics
-    /// If it is not JSON.
     #[track_caller]
     #[must_use]
     pub fn json(&self) -> Value {
@@ -55,9 +52,6 @@ impl Response {
     }
 
     /// A member of the JSON object in the body, as its raw text, so that numbers are not reformatted.
-    ///
-    /// # Panics
-    /// If there is none.
     #[track_caller]
     #[must_use]
     pub fn member(&self, name: &str) -> String {
@@ -86,9 +80,6 @@ impl Response {
     }
 
     /// Asserts the status.
-    ///
-    /// # Panics
-    /// If the status differs.
     #[track_caller]
     #[must_use]
     pub fn expect(self, status: u16) -> Self {
@@ -135,9 +126,6 @@ impl OpenResponse {
     }
 
     /// Reads until the body contains `text`, and returns everything read.
-    ///
-    /// # Panics
-    /// If the body ends first.
     #[track_caller]
     pub fn read_until(&mut self, text: &str) -> String {
         let mut seen = Vec::new();

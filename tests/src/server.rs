@@ -69,9 +69,6 @@ impl ServerSetup {
     }
 
     /// Starts it, and returns once it has reported its address.
-    ///
-    /// # Panics
-    /// If it does not.
     #[track_caller]
     #[must_use]
     pub fn start(self) -> Server {
@@ -105,9 +102,6 @@ impl ServerSetup {
     }
 
     /// Runs it until it exits by itself.
-    ///
-    /// # Panics
-    /// If it does not exit.
     #[track_caller]
     #[must_use]
     pub fn run(mut self) -> ProgramOutput {
@@ -160,9 +154,6 @@ impl Server {
     }
 
     /// Waits until it has printed `text`: a line may reach the log after the response it belongs to.
-    ///
-    /// # Panics
-    /// If it has not printed it within a minute.
     pub fn expect_log(&self, text: &str) {
         let deadline = Instant::now() + TIMEOUT;
         while !self.log().contains(text) {
@@ -187,9 +178,6 @@ impl Server {
     }
 
     /// Whether it has exited by itself.
-    ///
-    /// # Panics
-    /// If the operating system cannot tell.
     pub fn has_exited(&mut self) -> bool {
         self.child.try_wait().expect("a child's status can be read").is_some()
     }
@@ -205,9 +193,6 @@ impl Server {
     }
 
     /// Waits until it exits.
-    ///
-    /// # Panics
-    /// If it does not exit.
     #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         let started = Instant::now();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::command::{ProgramOutput, command};
-use crate::server::ServerSetup;
+use crate::server::{Server, ServerSetup};
 
 /// A folder with a database, for servers and for the command-line program.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Site {
     folder: TempDir,
     /// A database other than the file in its folder.
     url: Option<String>,
+    /// Whether the books are verified when a test ends.
+    verifies: bool,
 }
 
 /// An account as `metering admin account create` printed it.
@@ -28,21 +30,44 @@ pub struct IssuedAccount {
 
 impl Site {
     /// An empty site.
-    ///
-    /// # Panics
-    /// If no temporary folder can be created.
     #[must_use]
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a temporary folder can be created"), url: None }
+        let folder = tempfile::tempdir().expect("a temporary folder can be created");
+        Self { folder, url: None, verifies: false }
+    }
+
+    /// An empty site whose books must add up when it is dropped, as at the end of a test.
+    #[must_use]
+    pub fn verified() -> Self {
+        let mut site = Self::new();
+        site.verifies = true;
+        site
+    }
+
+    /// A new site with an account that has these credits, and its running server. The books are verified as in
+    /// [`Site::verified`].
+    #[track_caller]
+    #[must_use]
+    pub fn serving(credits: &str) -> (Self, IssuedAccount, Server) {
+        Self::serving_with(credits, |server| server)
+    }
+
+    /// The same with other settings of the server.
+    #[track_caller]
+    #[must_use]
+    pub fn serving_with(credits: &str, set: impl FnOnce(ServerSetup) -> ServerSetup) -> (Self, IssuedAccount, Server) {
+        let site = Self::verified();
+        let account = site.account(credits);
+        let server = set(site.server()).start();
+        (site, account, server)
     }
 
     /// A site whose database is elsewhere, for example in PostgreSQL.
-    ///
-    /// # Panics
-    /// Same as [`Site::new`].
     #[must_use]
     pub fn on_database(url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), ..Self::new() }
+        let mut site = Self::new();
+        site.url = Some(url.into());
+        site
     }
 
     /// The path of a file of the site.
@@ -64,9 +89,6 @@ impl Site {
     }
 
     /// Writes a file and returns its path.
-    ///
-    /// # Panics
-    /// If it cannot be written.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, text).expect("the file can be written");
@@ -90,9 +112,6 @@ impl Site {
     }
 
     /// Runs `metering admin --data DATA ARGS`.
-    ///
-    /// # Panics
-    /// If the program cannot be run.
     #[must_use]
     pub fn admin(&self, args: &[&str]) -> ProgramOutput {
         let mut command = command("metering");
@@ -107,9 +126,6 @@ impl Site {
     }
 
     /// Runs `metering admin --server URL ARGS` with an operator's token.
-    ///
-    /// # Panics
-    /// If the program cannot be run.
     #[must_use]
     pub fn admin_of_server(address: SocketAddr, token: &str, args: &[&str]) -> ProgramOutput {
         let mut command = command("metering");
@@ -119,9 +135,6 @@ impl Site {
     }
 
     /// Like [`Site::admin`] with `--json`: the document that a successful command prints.
-    ///
-    /// # Panics
-    /// If it fails.
     #[track_caller]
     #[must_use]
     pub fn admin_json(&self, args: &[&str]) -> Value {
@@ -131,9 +144,6 @@ impl Site {
     }
 
     /// Creates an account with these credits and without caps.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn account(&self, credits: &str) -> IssuedAccount {
@@ -141,9 +151,6 @@ impl Site {
     }
 
     /// Creates an account with these credits and caps per minute and per day; 0 means no cap.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn account_with_caps(&self, credits: &str, rpm: u32, rpd: u32) -> IssuedAccount {
@@ -155,13 +162,18 @@ impl Site {
     }
 
     /// Asserts that the books add up exactly.
-    ///
-    /// # Panics
-    /// If they do not.
     #[track_caller]
     pub fn verify(&self) {
         let verified = self.admin_json(&["verify"]);
         assert_eq!(verified["discrepancies"], Value::Array(Vec::new()), "{verified}");
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        if self.verifies && !std::thread::panicking() {
+            self.verify();
+        }
     }
 }
 

@@ -6,6 +6,16 @@
 
 use std::io::Write;
 
+/// Returns from a test that needs what is not installed: `skip_if!(postgres::is_skipped());`.
+#[macro_export]
+macro_rules! skip_if {
+    ($is_skipped:expr) => {
+        if $is_skipped {
+            return;
+        }
+    };
+}
+
 /// Whether tests are disabled by `variable` (`1`). If so, reports it on the real standard error, past the test
 /// harness's capture.
 ///

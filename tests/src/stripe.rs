@@ -24,9 +24,6 @@ pub struct Stripe {
 
 impl Stripe {
     /// Starts one; `None` if these tests are disabled.
-    ///
-    /// # Panics
-    /// If Stripe's library is not installed, or the stand-in does not start.
     #[track_caller]
     #[must_use]
     pub fn start() -> Option<Self> {
@@ -54,9 +51,6 @@ impl Stripe {
     }
 
     /// Has something done that the service does not do: see `test` in `server.mjs`. Returns the object that an event has.
-    ///
-    /// # Panics
-    /// If that fails.
     #[track_caller]
     #[must_use]
     pub fn act(&self, action: &str, arguments: &Value) -> Value {
@@ -64,9 +58,6 @@ impl Stripe {
     }
 
     /// The signatures of an event now, as Stripe sends them.
-    ///
-    /// # Panics
-    /// If the library does not sign it.
     #[track_caller]
     #[must_use]
     pub fn sign(&self, payload: &str, secrets: &[&str]) -> String {

@@ -3,9 +3,6 @@
 use std::path::{Path, PathBuf};
 
 /// A program of the virtual environment `name`, such as `python`.
-///
-/// # Panics
-/// If the environment does not exist.
 #[track_caller]
 #[must_use]
 pub fn program(name: &str, program: &str) -> PathBuf {
@@ -14,9 +11,6 @@ pub fn program(name: &str, program: &str) -> PathBuf {
 }
 
 /// What `./test.sh` put into the folder `tools` of the target directory under this name.
-///
-/// # Panics
-/// If it is not there.
 #[track_caller]
 #[must_use]
 pub fn tool(name: &str) -> PathBuf {

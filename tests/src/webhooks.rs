@@ -107,9 +107,6 @@ impl Reply {
 
 impl Receiver {
     /// Starts one with HTTPS, or with plain HTTP if it has no certificate; `None` if these tests are disabled.
-    ///
-    /// # Panics
-    /// If the library is not installed, or the receiver does not start.
     #[track_caller]
     #[must_use]
     pub fn start(library: Library, identity: Option<&Identity>) -> Option<Self> {
@@ -153,18 +150,12 @@ impl Receiver {
     }
 
     /// From now on, a request is verified if it is signed with any of these secrets (`whsec_...`).
-    ///
-    /// # Panics
-    /// If the receiver has ended.
     #[track_caller]
     pub fn set_secrets(&mut self, secrets: &[&str]) {
         self.control(&json!({"secrets": secrets}));
     }
 
     /// Replaces the responses to the next requests, in order. The requests after these get the usual ones.
-    ///
-    /// # Panics
-    /// If the receiver has ended.
     #[track_caller]
     pub fn respond(&mut self, replies: &[Reply]) {
         let replies: Vec<&Value> = replies.iter().map(|reply| &reply.0).collect();
@@ -179,9 +170,6 @@ impl Receiver {
     }
 
     /// The next request. It is reported when it has arrived, which is before it gets a response.
-    ///
-    /// # Panics
-    /// If none comes.
     #[track_caller]
     #[must_use]
     pub fn next(&self) -> Received {
@@ -189,9 +177,6 @@ impl Receiver {
     }
 
     /// Asserts that no request comes for a while.
-    ///
-    /// # Panics
-    /// If one comes.
     #[track_caller]
     pub fn gets_nothing(&self, wait: Duration) {
         let got = self.requests.recv_timeout(wait);

@@ -26,9 +26,6 @@ struct Worker {
 ///
 /// # Errors
 /// The `error` of its response, or else everything it wrote to standard error. That process gets no other line.
-///
-/// # Panics
-/// If it cannot be started.
 pub fn ask(command: &mut Command, request: &Value) -> Result<Value, String> {
     let name = format!("{command:?}");
     let mut worker = idle(&name).unwrap_or_else(|| Worker::start(command));
@@ -41,9 +38,6 @@ pub fn ask(command: &mut Command, request: &Value) -> Result<Value, String> {
 }
 
 /// The Python of a virtual environment with a script that serves lines by `tests/workers/lines.py`.
-///
-/// # Panics
-/// If the environment does not exist.
 #[track_caller]
 #[must_use]
 pub fn python(environment: &str, script: &Path) -> Command {

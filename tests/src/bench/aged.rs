@@ -11,7 +11,7 @@ use super::charges::{charge, charge_each_once, line, require_accepted, run};
 use super::chooser::{Chooser, Spread};
 use super::random::SEED;
 use super::rounds::Rounds;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::turns::order;
 use super::{Arguments, Failure, format, interrupt};
 
@@ -50,23 +50,18 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     for aged in stores {
         aged.finish().await?;
     }
-    let mut table = Table::new([
-        Column::Number("Batch"),
-        Column::Number("Fresh, charges per second"),
-        Column::Number("Aged, charges per second"),
-        Column::Number("Of fresh"),
-        Column::Number("Of all rounds"),
-    ]);
+    let mut table = Table::default();
     for (batch, [fresh, aged]) in arguments.batches.iter().zip(rates) {
         let ratios = Rounds::new(aged.iter().zip(&fresh).map(|(a, f)| format::ratio(*a, *f)).collect(), |ratio| *ratio);
         let [fresh, aged] = [fresh, aged].map(|rates| Rounds::new(rates, |rate| *rate));
-        table.row([
-            format::count(batch.get()),
-            format::rate(*fresh.median()),
-            format::rate(*aged.median()),
-            format!("{:.2}", ratios.median()),
-            format!("{:.2}–{:.2}", ratios.slowest(), ratios.fastest()),
-        ]);
+        table.row(
+            Row::default()
+                .count("Batch", batch.get())
+                .rate("Fresh, charges per second", *fresh.median())
+                .rate("Aged, charges per second", *aged.median())
+                .number("Of fresh", format!("{:.2}", ratios.median()))
+                .number("Of all rounds", format!("{:.2}–{:.2}", ratios.slowest(), ratios.fastest())),
+        );
     }
     let (accounts, before) = (format::count(accounts), format::count(before));
     let title = format!("Durable charges over {accounts} accounts: a fresh store, and one aged by {before} charges");

@@ -19,7 +19,7 @@ use super::arguments::rising;
 use super::chooser::{Chooser, Spread};
 use super::random::SEED;
 use super::rounds::Rounds;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::{Arguments, Failure, disk, format, interrupt};
 use crate::latency::Latencies;
 
@@ -45,17 +45,7 @@ pub(super) struct Round {
 
 /// Measures all cases and writes their table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Accounts"),
-        Column::Text("Spread"),
-        Column::Number("Batch"),
-        Column::Number("Charges per second"),
-        Column::Number("Slowest round"),
-        Column::Number("Fastest round"),
-        Column::Number("Commit p50"),
-        Column::Number("Commit p99"),
-        Column::Number("Charges per disk flush"),
-    ]);
+    let mut table = Table::default();
     let mut populated = Populated::make(&arguments.data_dir, 0).await?;
     let mut recorded = 0;
     for accounts in rising(&arguments.accounts) {
@@ -67,18 +57,18 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         for case in cases {
             let per_flush = Rounds::new(case.per_flush, |ratio| *ratio);
             let rounds = Rounds::new(case.rounds, |round| round.charges_per_second);
-            let rate = |round: &Round| format::rate(round.charges_per_second);
-            table.row([
-                format::count(accounts),
-                case.spread.to_string(),
-                format::count(case.batch),
-                rate(rounds.median()),
-                rate(rounds.slowest()),
-                rate(rounds.fastest()),
-                format::latency(rounds.median().commits.p50()),
-                format::latency(rounds.median().commits.p99()),
-                format!("{:.1}", per_flush.median()),
-            ]);
+            table.row(
+                Row::default()
+                    .count("Accounts", accounts)
+                    .text("Spread", case.spread.to_string())
+                    .count("Batch", case.batch)
+                    .rate("Charges per second", rounds.median().charges_per_second)
+                    .rate("Slowest round", rounds.slowest().charges_per_second)
+                    .rate("Fastest round", rounds.fastest().charges_per_second)
+                    .latency("Commit p50", rounds.median().commits.p50())
+                    .latency("Commit p99", rounds.median().commits.p99())
+                    .number("Charges per disk flush", format!("{:.1}", per_flush.median())),
+            );
         }
     }
     Ok(table.write("Durable charges through the store", out)?)

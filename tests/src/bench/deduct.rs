@@ -16,9 +16,9 @@ use super::generator::{Generator, Target};
 use super::http::PATH;
 use super::sample::Sample;
 use super::serving::{BILLING_SECRET, BILLING_SECRET_SETTING, end, server, start};
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
-use super::turns::{Handled, Measured, Ratio, in_turns};
+use super::turns::{Handled, Measured, in_turns};
 use super::{Arguments, Failure, format};
 use crate::load::request_with_json;
 use crate::process::memory;
@@ -33,20 +33,7 @@ enum Way<'a> {
 
 /// Measures every combination of keys and connections and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Keys"),
-        Column::Number("Connections"),
-        Column::Number("Deducts per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Redis `DECRBY` per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Ratio"),
-        Column::Number("Of all rounds"),
-        Column::Number("Memory"),
-        Column::Number("Generators busy"),
-    ]);
+    let mut table = Table::default();
     let (generator, program) = (Generator::choose(tools)?, arguments.servers()?.swap_remove(0));
     let redis = tools.redis.as_ref().map(|programs| Redis::start(programs, &arguments.data_dir)).transpose()?;
     let (mut accounts, mut charged) = (Populated::make(&arguments.data_dir, 0).await?, Handled::default());
@@ -85,23 +72,23 @@ pub(super) fn requests(accounts: &Populated) -> Arc<[Vec<u8>]> {
     accounts.requests(|key| request_with_json("POST", "/internal/billing/deduct", Some(key), &secret, &body))
 }
 
-fn row(keys: usize, connections: usize, deduct: &Measured, redis: Option<&Measured>) -> [String; 12] {
-    let none = || format::NONE.to_owned();
+fn row(keys: usize, connections: usize, deduct: &Measured, redis: Option<&Measured>) -> Row {
     let (sample, other) = (deduct.median(), redis.map(Measured::median));
     let ratio = redis.map(|redis| deduct.ratio_to(redis));
     let busy = |sample: Option<&Sample>| format::percent(sample.and_then(|sample| sample.generator_busy));
-    [
-        format::count(keys),
-        format::count(connections),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        other.map_or_else(none, |other| format::rate(other.rate())),
-        format::latency(other.and_then(|other| other.p50)),
-        format::latency(other.and_then(|other| other.p99)),
-        Ratio::median_text(ratio),
-        Ratio::range_text(ratio),
-        deduct.memory().map_or_else(none, format::size),
-        format!("{} / {}", busy(Some(sample)), busy(other)),
-    ]
+    Row::default()
+        .count("Keys", keys)
+        .count("Connections", connections)
+        .rate("Deducts per second", sample.rate())
+        .latency("p50", sample.p50)
+        .latency("p99", sample.p99)
+        .number(
+            "Redis `DECRBY` per second",
+            other.map_or_else(|| format::NONE.to_owned(), |other| format::rate(other.rate())),
+        )
+        .latency("p50", other.and_then(|other| other.p50))
+        .latency("p99", other.and_then(|other| other.p99))
+        .ratio("Ratio", ratio)
+        .size("Memory", deduct.memory())
+        .number("Generators busy", format!("{} / {}", busy(Some(sample)), busy(other)))
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::{Arguments, Failure, format};
 use crate::latency::Latencies;
 
@@ -16,14 +16,14 @@ const PAGE: [u8; 4_096] = [0x5a; 4_096];
 pub(super) fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let mut file = tempfile::tempfile_in(&arguments.data_dir)?;
     let (flushes, spent) = append_and_flush(&mut file, arguments.time)?;
-    let mut table =
-        Table::new([Column::Text("Disk"), Column::Number("Per second"), Column::Number("p50"), Column::Number("p99")]);
-    table.row([
-        "4 KiB append and fdatasync".to_owned(),
-        format::rate(format::per_second(flushes.count(), spent)),
-        format::latency(flushes.p50()),
-        format::latency(flushes.p99()),
-    ]);
+    let mut table = Table::default();
+    table.row(
+        Row::default()
+            .text("Disk", "4 KiB append and fdatasync")
+            .rate("Per second", format::per_second(flushes.count(), spent))
+            .latency("p50", flushes.p50())
+            .latency("p99", flushes.p99()),
+    );
     Ok(table.write("Disk", out)?)
 }
 

@@ -12,9 +12,9 @@ use std::io::Write;
 use super::accounts::Populated;
 use super::arguments::rising;
 use super::generator::Generator;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
-use super::turns::{Handled, Measured, Ratio, in_turns};
+use super::turns::{Handled, Measured, in_turns};
 use super::upstream::Upstream;
 use super::{Arguments, Failure, format};
 use fleet::Fleet;
@@ -22,21 +22,7 @@ use ways::{Kind, Way, ways};
 
 /// Measures every combination of response size, keys and connections, and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Body"),
-        Column::Number("Keys"),
-        Column::Number("Connections"),
-        Column::Text("Way"),
-        Column::Number("Requests per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Of nginx"),
-        Column::Number("Of all rounds"),
-        Column::Number("Of not metered"),
-        Column::Number("Of all rounds"),
-        Column::Number("Memory"),
-        Column::Number("Generator busy"),
-    ]);
+    let mut table = Table::default();
     let generator = Generator::choose(tools)?;
     let bodies = rising(&arguments.bodies);
     let upstream = Upstream::start(tools, &arguments.data_dir, &bodies)?;
@@ -75,14 +61,7 @@ fn warm_up(fleet: &mut Fleet, ways: &[Way]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn row(
-    body: usize,
-    keys: usize,
-    connections: usize,
-    index: usize,
-    ways: &[Way],
-    measured: &[Measured],
-) -> [String; 13] {
+fn row(body: usize, keys: usize, connections: usize, index: usize, ways: &[Way], measured: &[Measured]) -> Row {
     let (way, found) = (&ways[index], &measured[index]);
     let sample = found.median();
     let ratio_to = |is_yardstick: &dyn Fn(&Way) -> bool| {
@@ -92,19 +71,14 @@ fn row(
     let of_nginx = ratio_to(&|other| other.kind == Kind::Nginx);
     let charged = way.kind == Kind::Charged;
     let of_free = ratio_to(&|other| charged && other.kind == Kind::NotMetered && other.server == way.server);
-    [
-        format::size(u64::try_from(body).unwrap_or(u64::MAX)),
-        format::count(keys),
-        format::count(connections),
-        way.name.clone(),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        Ratio::median_text(of_nginx),
-        Ratio::range_text(of_nginx),
-        Ratio::median_text(of_free),
-        Ratio::range_text(of_free),
-        found.memory().map_or_else(|| format::NONE.to_owned(), format::size),
-        format::percent(sample.generator_busy),
-    ]
+    Row::default()
+        .number("Body", format::size(u64::try_from(body).unwrap_or(u64::MAX)))
+        .count("Keys", keys)
+        .count("Connections", connections)
+        .text("Way", &way.name)
+        .speed(sample)
+        .ratio("Of nginx", of_nginx)
+        .ratio("Of not metered", of_free)
+        .size("Memory", found.memory())
+        .generator_busy(sample)
 }

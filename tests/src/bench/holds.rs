@@ -15,7 +15,7 @@ use super::charges::{charge, charge_each_once, line, require_accepted, run};
 use super::chooser::{Chooser, Spread};
 use super::random::SEED;
 use super::rounds::Rounds;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::turns::order;
 use super::{Arguments, Failure, format, interrupt};
 
@@ -51,20 +51,16 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         }
     }
     require_recorded(verified_calls(&store).await?, u64::try_from(recorded)?)?;
-    let mut table = Table::new([
-        Column::Number("Batch"),
-        Column::Number("Charges per second"),
-        Column::Number("Held and captured per second"),
-        Column::Number("Of charges"),
-    ]);
+    let mut table = Table::default();
     for (batch, rates) in arguments.batches.iter().zip(rates) {
         let [charges, held] = rates.map(|rates| *Rounds::new(rates, |rate| *rate).median());
-        table.row([
-            format::count(batch.get()),
-            format::rate(charges),
-            format::rate(held),
-            format!("{:.2}", format::ratio(held, charges)),
-        ]);
+        table.row(
+            Row::default()
+                .count("Batch", batch.get())
+                .rate("Charges per second", charges)
+                .rate("Held and captured per second", held)
+                .number("Of charges", format!("{:.2}", format::ratio(held, charges))),
+        );
     }
     let title = format!("Holds and captures beside charges, {} accounts", format::count(accounts));
     Ok(table.write(&title, out)?)

@@ -16,10 +16,10 @@ use super::bare::{Listener, whole};
 use super::generator::{Generator, Target};
 use super::sample::Sample;
 use super::serving::{end, server, start};
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
-use super::turns::{Handled, Measured, Ratio, in_turns};
-use super::{Arguments, Failure, format};
+use super::turns::{Handled, Measured, in_turns};
+use super::{Arguments, Failure};
 use crate::client::Client;
 use crate::load::request;
 use crate::process::memory;
@@ -44,20 +44,7 @@ const HYPER: usize = 2;
 
 /// Measures every combination of keys and connections and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Keys"),
-        Column::Number("Connections"),
-        Column::Text("Way"),
-        Column::Number("Requests per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Of unmetered"),
-        Column::Number("Of all rounds"),
-        Column::Number("Of bare hyper"),
-        Column::Number("Of all rounds"),
-        Column::Number("Memory"),
-        Column::Number("Generator busy"),
-    ]);
+    let mut table = Table::default();
     let generator = Generator::choose(tools)?;
     let mut metered = Populated::make(&arguments.data_dir, 0).await?;
     let unmetered = Populated::make(&arguments.data_dir, 0).await?;
@@ -133,24 +120,19 @@ fn require_twins(metered: &Client, unmetered: &Client) -> Result<(), Failure> {
     }
 }
 
-fn row(keys: usize, connections: usize, way: usize, measured: &[Measured]) -> [String; 12] {
+fn row(keys: usize, connections: usize, way: usize, measured: &[Measured]) -> Row {
     let (found, sample) = (&measured[way], measured[way].median());
     let of_unmetered = (way == METERED).then(|| found.ratio_to(&measured[UNMETERED]));
     let of_hyper = (way != HYPER).then(|| found.ratio_to(&measured[HYPER]));
-    [
-        format::count(keys),
-        format::count(connections),
-        NAMES[way].to_owned(),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        Ratio::median_text(of_unmetered),
-        Ratio::range_text(of_unmetered),
-        Ratio::median_text(of_hyper),
-        Ratio::range_text(of_hyper),
-        found.memory().map_or_else(|| format::NONE.to_owned(), format::size),
-        format::percent(sample.generator_busy),
-    ]
+    Row::default()
+        .count("Keys", keys)
+        .count("Connections", connections)
+        .text("Way", NAMES[way])
+        .speed(sample)
+        .ratio("Of unmetered", of_unmetered)
+        .ratio("Of bare hyper", of_hyper)
+        .size("Memory", found.memory())
+        .generator_busy(sample)
 }
 
 #[cfg(test)]

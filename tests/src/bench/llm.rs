@@ -14,9 +14,9 @@ use super::accounts::Populated;
 use super::arguments::rising;
 use super::bare::Listener;
 use super::generator::Generator;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
-use super::turns::{Measured, Ratio, in_turns};
+use super::turns::{Measured, in_turns};
 use super::{Arguments, Failure, format};
 use fleet::{Fleet, Place, Way};
 
@@ -25,19 +25,7 @@ const KEYS: usize = 1_000;
 
 /// Measures each number of connections, and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Connections"),
-        Column::Text("Request"),
-        Column::Number("Requests per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Of nginx"),
-        Column::Number("Of all rounds"),
-        Column::Number("Of header"),
-        Column::Number("Of all rounds"),
-        Column::Number("CPU per request"),
-        Column::Number("Generator busy"),
-    ]);
+    let mut table = Table::default();
     let generator = Generator::choose(tools)?;
     let upstream = Listener::serve(upstream::respond())?;
     let keys = if arguments.quick { KEYS / 10 } else { KEYS };
@@ -59,7 +47,7 @@ pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Wr
     Ok(table.write(&title, out)?)
 }
 
-fn row(connections: usize, index: usize, ways: &[Way], measured: &[Measured]) -> [String; 11] {
+fn row(connections: usize, index: usize, ways: &[Way], measured: &[Measured]) -> Row {
     let (way, found) = (&ways[index], &measured[index]);
     let sample = found.median();
     let ratio_to = |place: Place| {
@@ -69,17 +57,12 @@ fn row(connections: usize, index: usize, ways: &[Way], measured: &[Measured]) ->
     };
     let of_nginx = ratio_to(Place::Nginx);
     let of_header = if way.place == Place::Body { ratio_to(Place::Header) } else { None };
-    [
-        format::count(connections),
-        way.to_string(),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        Ratio::median_text(of_nginx),
-        Ratio::range_text(of_nginx),
-        Ratio::median_text(of_header),
-        Ratio::range_text(of_header),
-        format::latency(sample.processor_time_per_response()),
-        format::percent(sample.generator_busy),
-    ]
+    Row::default()
+        .count("Connections", connections)
+        .text("Request", way.to_string())
+        .speed(sample)
+        .ratio("Of nginx", of_nginx)
+        .ratio("Of header", of_header)
+        .latency("CPU per request", sample.processor_time_per_response())
+        .generator_busy(sample)
 }

@@ -16,7 +16,7 @@ use super::arguments::rising;
 use super::bare::{Listener, whole};
 use super::generator::Generator;
 use super::sample::Sample;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
 use super::turns::{Measured, Ratio, in_turns};
 use super::{Arguments, Failure, format};
@@ -34,18 +34,7 @@ pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Wr
         eprintln!("overlap: left out");
         return Ok(());
     };
-    let mut table = Table::new([
-        Column::Number("Connections"),
-        Column::Text("Way"),
-        Column::Number("Requests per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Flush p50"),
-        Column::Number("Of the longer"),
-        Column::Number("Of all rounds"),
-        Column::Number("Charges per flush"),
-        Column::Number("Generator busy"),
-    ]);
+    let mut table = Table::default();
     let generator = Generator::choose(tools)?;
     let body = Bytes::from_static(b"{\"price\": 1}");
     let upstream = Listener::serve_after(UPSTREAM_DELAY, move |_| whole("application/json", body.clone()))?;
@@ -82,21 +71,20 @@ fn of_the_longer(charged: &Measured, not_metered: &Measured) -> Option<Ratio> {
     Some(Ratio::of_rounds(ratios))
 }
 
-fn row(connections: usize, way: &Way, found: &Measured, of_the_longer: Option<Ratio>) -> [String; 10] {
+fn row(connections: usize, way: &Way, found: &Measured, of_the_longer: Option<Ratio>) -> Row {
     let sample = found.median();
     let per_flush = sample.flushes.map(|flushes| format::ratio(sample.responses as f64, f64::from(flushes.count)));
-    [
-        format::count(connections),
-        way.kind.to_string(),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        format::latency(sample.flushes.and_then(|flushes| flushes.p50)),
-        Ratio::median_text(of_the_longer),
-        Ratio::range_text(of_the_longer),
-        per_flush.map_or_else(|| format::NONE.to_owned(), |charges| format!("{charges:.1}")),
-        format::percent(sample.generator_busy),
-    ]
+    Row::default()
+        .count("Connections", connections)
+        .text("Way", way.kind.to_string())
+        .speed(sample)
+        .latency("Flush p50", sample.flushes.and_then(|flushes| flushes.p50))
+        .ratio("Of the longer", of_the_longer)
+        .number(
+            "Charges per flush",
+            per_flush.map_or_else(|| format::NONE.to_owned(), |charges| format!("{charges:.1}")),
+        )
+        .generator_busy(sample)
 }
 
 #[cfg(test)]

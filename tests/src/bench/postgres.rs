@@ -22,8 +22,8 @@ use metering_postgres::PostgresStore;
 use super::accounts::{require_recorded, verified_calls};
 use super::arguments::rising;
 use super::rounds::Rounds;
-use super::table::{Column, Table};
-use super::{Arguments, Failure, format, interrupt};
+use super::table::{Row, Table};
+use super::{Arguments, Failure, interrupt};
 use crate::postgres::is_skipped;
 use accounts::Accounts;
 use measured::Measured;
@@ -80,20 +80,7 @@ impl Method {
 
 /// Measures all ways at each number of accounts and clients, and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Accounts"),
-        Column::Number("Clients"),
-        Column::Text("Way"),
-        Column::Number("Charges per second"),
-        Column::Number("Slowest round"),
-        Column::Number("Fastest round"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Times plain"),
-        Column::Number("Of all rounds"),
-        Column::Number("Times plain over HTTP"),
-        Column::Number("Of all rounds"),
-    ]);
+    let mut table = Table::default();
     if is_skipped() {
         return Ok(());
     }
@@ -182,23 +169,21 @@ fn ratios(measured: &[Measured], others: &[f64]) -> Vec<f64> {
     measured.iter().zip(others).map(|(found, other)| found.per_second / other).collect()
 }
 
-fn row(accounts: usize, clients: usize, method: Method, results: &MethodResults) -> [String; 12] {
+fn row(accounts: usize, clients: usize, method: Method, results: &MethodResults) -> Row {
     let MethodResults { rounds, times_plain, times_service } = results;
-    let rate = |measured: &Measured| format::rate(measured.per_second);
     let times = |ratios: &Rounds<f64>| format!("{:.1}", ratios.median());
     let of_rounds = |ratios: &Rounds<f64>| format!("{:.1}–{:.1}", ratios.slowest(), ratios.fastest());
-    [
-        format::count(accounts),
-        format::count(clients),
-        method.name().to_owned(),
-        rate(rounds.median()),
-        rate(rounds.slowest()),
-        rate(rounds.fastest()),
-        format::latency(rounds.median().latencies.p50()),
-        format::latency(rounds.median().latencies.p99()),
-        times(times_plain),
-        of_rounds(times_plain),
-        times(times_service),
-        of_rounds(times_service),
-    ]
+    Row::default()
+        .count("Accounts", accounts)
+        .count("Clients", clients)
+        .text("Way", method.name())
+        .rate("Charges per second", rounds.median().per_second)
+        .rate("Slowest round", rounds.slowest().per_second)
+        .rate("Fastest round", rounds.fastest().per_second)
+        .latency("p50", rounds.median().latencies.p50())
+        .latency("p99", rounds.median().latencies.p99())
+        .number("Times plain", times(times_plain))
+        .number("Of all rounds", of_rounds(times_plain))
+        .number("Times plain over HTTP", times(times_service))
+        .number("Of all rounds", of_rounds(times_service))
 }

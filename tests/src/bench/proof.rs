@@ -11,10 +11,10 @@ use super::generator::{Generator, Target};
 use super::http::PATH;
 use super::sample::Sample;
 use super::serving::{end, server, start};
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
-use super::turns::{Handled, Measured, Ratio, in_turns};
-use super::{Arguments, Failure, format};
+use super::turns::{Handled, Measured, in_turns};
+use super::{Arguments, Failure};
 use crate::command::{ProgramOutput, command_at};
 use crate::load::request;
 use crate::posting_log::PostingLog;
@@ -35,18 +35,7 @@ const CHARGED: usize = 0;
 
 /// Measures every combination of keys and connections and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Keys"),
-        Column::Number("Connections"),
-        Column::Text("Way"),
-        Column::Number("Requests per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Of charged"),
-        Column::Number("Of all rounds"),
-        Column::Number("Memory"),
-        Column::Number("Generator busy"),
-    ]);
+    let mut table = Table::default();
     let generator = Generator::choose(tools)?;
     let mut accounts = Populated::make(&arguments.data_dir, 0).await?;
     for keys in rising(&arguments.keys) {
@@ -112,19 +101,15 @@ fn begin_log(data: &Populated) -> Result<PostingLog, Failure> {
     }))
 }
 
-fn row(keys: usize, connections: usize, way: usize, measured: &[Measured]) -> [String; 10] {
+fn row(keys: usize, connections: usize, way: usize, measured: &[Measured]) -> Row {
     let (found, sample) = (&measured[way], measured[way].median());
     let of_charged = (way != CHARGED).then(|| found.ratio_to(&measured[CHARGED]));
-    [
-        format::count(keys),
-        format::count(connections),
-        NAMES[way].to_owned(),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        Ratio::median_text(of_charged),
-        Ratio::range_text(of_charged),
-        found.memory().map_or_else(|| format::NONE.to_owned(), format::size),
-        format::percent(sample.generator_busy),
-    ]
+    Row::default()
+        .count("Keys", keys)
+        .count("Connections", connections)
+        .text("Way", NAMES[way])
+        .speed(sample)
+        .ratio("Of charged", of_charged)
+        .size("Memory", found.memory())
+        .generator_busy(sample)
 }

@@ -11,29 +11,16 @@ use std::io::Write;
 use super::accounts::Populated;
 use super::arguments::rising;
 use super::generator::Generator;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
-use super::turns::{Measured, Ratio, in_turns};
+use super::turns::{Measured, in_turns};
 use super::upstream::Upstream;
-use super::{Arguments, Failure, format};
+use super::{Arguments, Failure};
 use fleet::{Fleet, Way, Who};
 
 /// Measures every combination of keys and connections, with the first size of the response, and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Keys"),
-        Column::Number("Connections"),
-        Column::Text("Way"),
-        Column::Number("Requests per second"),
-        Column::Number("p50"),
-        Column::Number("p99"),
-        Column::Number("Of plain"),
-        Column::Number("Of all rounds"),
-        Column::Number("Of gateway"),
-        Column::Number("Of all rounds"),
-        Column::Number("CPU per request"),
-        Column::Number("Generator busy"),
-    ]);
+    let mut table = Table::default();
     let generator = Generator::choose(tools)?;
     let body = arguments.bodies[0].get();
     let upstream = Upstream::start(tools, &arguments.data_dir, &[body])?;
@@ -59,7 +46,7 @@ pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Wr
     Ok(table.write(&title, out)?)
 }
 
-fn row(keys: usize, connections: usize, index: usize, ways: &[Way], measured: &[Measured]) -> [String; 12] {
+fn row(keys: usize, connections: usize, index: usize, ways: &[Way], measured: &[Measured]) -> Row {
     let (way, found) = (&ways[index], &measured[index]);
     let sample = found.median();
     let ratio_to = |yardstick: Who| {
@@ -68,18 +55,13 @@ fn row(keys: usize, connections: usize, index: usize, ways: &[Way], measured: &[
     };
     let of_plain = way.who.plain().and_then(ratio_to);
     let of_gateway = ratio_to(Who::Gateway);
-    [
-        format::count(keys),
-        format::count(connections),
-        way.who.to_string(),
-        format::rate(sample.rate()),
-        format::latency(sample.p50),
-        format::latency(sample.p99),
-        Ratio::median_text(of_plain),
-        Ratio::range_text(of_plain),
-        Ratio::median_text(of_gateway),
-        Ratio::range_text(of_gateway),
-        format::latency(sample.processor_time_per_response()),
-        format::percent(sample.generator_busy),
-    ]
+    Row::default()
+        .count("Keys", keys)
+        .count("Connections", connections)
+        .text("Way", way.who.to_string())
+        .speed(sample)
+        .ratio("Of plain", of_plain)
+        .ratio("Of gateway", of_gateway)
+        .latency("CPU per request", sample.processor_time_per_response())
+        .generator_busy(sample)
 }

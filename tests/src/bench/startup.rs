@@ -20,7 +20,7 @@ use super::deduct::requests;
 use super::generator::Target;
 use super::rounds::Rounds;
 use super::serving::{BILLING_SECRET, BILLING_SECRET_SETTING, end, server, start};
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::{Arguments, Failure, format, interrupt};
 use crate::process::memory;
 use crate::server::Server;
@@ -72,23 +72,17 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     recorded += u64::try_from(after_close.len())?;
     require_recorded(verified_calls(&populated.open()?).await?, recorded)?;
 
-    let mut table = Table::new([
-        Column::Number("Accounts"),
-        Column::Number("First charge after a clean close"),
-        Column::Number("First charge after a kill"),
-        Column::Number("Memory at the first charge"),
-        Column::Number("Memory per cached account"),
-        Column::Number("Memory after more were charged"),
-    ]);
+    let mut table = Table::default();
     let median = |times| *Rounds::new(times, |took: &Duration| format::per_second(1, *took)).median();
-    table.row([
-        format::count(accounts),
-        format::latency(Some(median(after_close))),
-        format::latency(Some(median(after_kill))),
-        format::size(used.at_first),
-        format!("{} B", format::with_separators(used.per_cached)),
-        format::size(used.at_last),
-    ]);
+    table.row(
+        Row::default()
+            .count("Accounts", accounts)
+            .latency("First charge after a clean close", Some(median(after_close)))
+            .latency("First charge after a kill", Some(median(after_kill)))
+            .size("Memory at the first charge", Some(used.at_first))
+            .number("Memory per cached account", format!("{} B", format::with_separators(used.per_cached)))
+            .size("Memory after more were charged", Some(used.at_last)),
+    );
     let (cached, charged) = (format::count(used.cached), format::count(used.charged));
     let title = format!(
         "Opening a store with many accounts: {} changes in the journal after the kill; memory with {cached} charged \

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::accounts::Populated;
 use super::bare::Listener;
 use super::rounds::Rounds;
-use super::table::{Column, Table};
+use super::table::{Row, Table};
 use super::tools::Tools;
 use super::{Arguments, Failure, format, interrupt};
 use crate::process::{busy, memory};
@@ -43,16 +43,7 @@ struct Cost {
 
 /// Measures each proxy and writes the table.
 pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Text("Way"),
-        Column::Number("Streams"),
-        Column::Number("Memory before"),
-        Column::Number("Memory per stream"),
-        Column::Number("CPU per stream and second"),
-        Column::Number("CPU"),
-        Column::Number("Events per second"),
-        Column::Number("Until all are open"),
-    ]);
+    let mut table = Table::default();
     let streams = descriptors::streams_that_fit(arguments.streams.get())?;
     let event_every = arguments.event_every;
     let upstream = Listener::serve(move |_| events::response(event_every))?;
@@ -104,17 +95,16 @@ fn measure(arguments: &Arguments, proxy: &Proxy, accounts: &Populated, streams: 
 }
 
 /// The median of each figure.
-fn row(name: &str, streams: usize, costs: &[Cost]) -> [String; 8] {
+fn row(name: &str, streams: usize, costs: &[Cost]) -> Row {
     let median = |figure: fn(&Cost) -> f64| *Rounds::new(costs.to_vec(), figure).median();
     let busy = median(|cost| cost.busy);
-    [
-        name.to_owned(),
-        format::count(streams),
-        format::size(median(|cost| cost.memory_before as f64).memory_before),
-        format::size(median(|cost| cost.memory_per_stream as f64).memory_per_stream),
-        format::latency(Some(busy.busy_per_stream)),
-        format::percent(Some(busy.busy)),
-        format::rate(median(|cost| cost.events_per_second).events_per_second),
-        format::latency(Some(median(|cost| cost.opening.as_secs_f64()).opening)),
-    ]
+    Row::default()
+        .text("Way", name)
+        .count("Streams", streams)
+        .size("Memory before", Some(median(|cost| cost.memory_before as f64).memory_before))
+        .size("Memory per stream", Some(median(|cost| cost.memory_per_stream as f64).memory_per_stream))
+        .latency("CPU per stream and second", Some(busy.busy_per_stream))
+        .number("CPU", format::percent(Some(busy.busy)))
+        .rate("Events per second", median(|cost| cost.events_per_second).events_per_second)
+        .latency("Until all are open", Some(median(|cost| cost.opening.as_secs_f64()).opening))
 }

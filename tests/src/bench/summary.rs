@@ -15,8 +15,8 @@ use super::charges::{charge, require_accepted};
 use super::generator::require_success;
 use super::rounds::Rounds;
 use super::serving::{end, server, start};
-use super::table::{Column, Table};
-use super::{Arguments, Failure, format, interrupt};
+use super::table::{Row, Table};
+use super::{Arguments, Failure, interrupt};
 use crate::client::Client;
 use crate::load::{LoadPlan, LoadResult, Stop, request, run};
 use crate::server::Server;
@@ -42,13 +42,7 @@ struct Case {
 
 /// Measures after each number of requests and writes the table.
 pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut table = Table::new([
-        Column::Number("Requests"),
-        Column::Number("Summary p50"),
-        Column::Number("p99"),
-        Column::Number("Summaries per second"),
-        Column::Number("Database"),
-    ]);
+    let mut table = Table::default();
     let mut cases = Vec::new();
     for requests in rising(&arguments.requests) {
         eprintln!("summary: {requests} requests");
@@ -71,13 +65,14 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
         end(case.server)?;
         let rounds = Rounds::new(case.rounds, LoadResult::requests_per_second);
         let median = rounds.median();
-        table.row([
-            format::count(case.requests),
-            format::latency(median.latencies.p50()),
-            format::latency(median.latencies.p99()),
-            format::rate(median.requests_per_second()),
-            format::size(case.database_bytes),
-        ]);
+        table.row(
+            Row::default()
+                .count("Requests", case.requests)
+                .latency("Summary p50", median.latencies.p50())
+                .latency("p99", median.latencies.p99())
+                .rate("Summaries per second", median.requests_per_second())
+                .size("Database", Some(case.database_bytes)),
+        );
     }
     Ok(table.write(&format!("`GET {PATH}` of one account with usage of {ROUTES} routes, one connection"), out)?)
 }

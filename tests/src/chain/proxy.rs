@@ -53,9 +53,6 @@ struct ProxyState {
 
 impl Proxy {
     /// Starts one in front of a chain's node. It forwards everything.
-    ///
-    /// # Panics
-    /// If no port is free.
     #[track_caller]
     #[must_use]
     pub fn start(chain: &Chain) -> Self {
@@ -63,9 +60,6 @@ impl Proxy {
     }
 
     /// Starts one in front of any node. It forwards everything.
-    ///
-    /// # Panics
-    /// If no port is free.
     #[track_caller]
     #[must_use]
     pub fn to(node: SocketAddr) -> Self {
@@ -116,9 +110,6 @@ impl Proxy {
     }
 
     /// Waits until this method was called `count` times.
-    ///
-    /// # Panics
-    /// If that takes too long.
     #[track_caller]
     pub fn wait_for(&self, method: &str, count: u64) {
         let too_few = |state: &mut ProxyState| state.counts.get(method).copied().unwrap_or(0) < count;

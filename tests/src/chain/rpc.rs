@@ -40,9 +40,6 @@ impl Rpc {
     }
 
     /// Calls a method, and returns its result.
-    ///
-    /// # Panics
-    /// If the node returns an error.
     #[track_caller]
     pub fn call(&self, method: &str, params: Value) -> Value {
         self.try_call(method, params).unwrap_or_else(|error| panic!("{method} failed: {error}"))
@@ -52,9 +49,6 @@ impl Rpc {
     ///
     /// # Errors
     /// If the node returns a JSON-RPC error.
-    ///
-    /// # Panics
-    /// If no response comes, or one that is not JSON-RPC.
     #[track_caller]
     pub fn try_call(&self, method: &str, params: Value) -> Result<Value, RpcError> {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -70,9 +64,6 @@ impl Rpc {
     }
 
     /// A transaction's receipt; `None` until a block includes it.
-    ///
-    /// # Panics
-    /// If no response comes.
     #[track_caller]
     #[must_use]
     pub fn receipt(&self, hash: &str) -> Option<Value> {
@@ -80,9 +71,6 @@ impl Rpc {
     }
 
     /// Waits until a block includes the transaction, and returns its receipt. Mines no block itself.
-    ///
-    /// # Panics
-    /// If that takes too long.
     #[track_caller]
     pub fn mined(&self, hash: &str) -> Value {
         let started = Instant::now();

@@ -10,9 +10,6 @@ impl Chain {
     }
 
     /// A chain with the defaults; see [`ChainSetup::start`].
-    ///
-    /// # Panics
-    /// If it does not start.
     #[track_caller]
     #[must_use]
     pub fn start() -> Option<Self> {

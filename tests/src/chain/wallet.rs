@@ -32,9 +32,6 @@ impl Wallet {
     }
 
     /// One of the accounts that are rich from the start, 0 to 9 by default. Account 0 deploys and mints.
-    ///
-    /// # Panics
-    /// If the wallet does not respond.
     #[track_caller]
     #[must_use]
     pub fn account(&self, index: u32) -> Account {
@@ -42,9 +39,6 @@ impl Wallet {
     }
 
     /// A new account without coins, so it cannot send transactions.
-    ///
-    /// # Panics
-    /// If the wallet does not respond.
     #[track_caller]
     #[must_use]
     pub fn poor_account(&self) -> Account {
@@ -52,9 +46,6 @@ impl Wallet {
     }
 
     /// A new account with 1,000 native coins.
-    ///
-    /// # Panics
-    /// If the chain does not fund it.
     #[track_caller]
     #[must_use]
     pub fn new_account(&self) -> Account {
@@ -65,9 +56,6 @@ impl Wallet {
     }
 
     /// Signs a message as wallets do (EIP-191, `personal_sign`): 65 bytes as `0x` and hex.
-    ///
-    /// # Panics
-    /// If the wallet does not respond.
     #[track_caller]
     #[must_use]
     pub fn sign_message(&self, by: &Account, message: &str) -> String {
@@ -75,9 +63,6 @@ impl Wallet {
     }
 
     /// Deploys a contract, named after its file in `tests/chain/contracts`, and returns its address.
-    ///
-    /// # Panics
-    /// If the wallet or the chain refuses.
     #[track_caller]
     pub fn deploy(&self, contract: &str, args: Value) -> String {
         let deployer = self.account(0);
@@ -99,9 +84,6 @@ impl Wallet {
     }
 
     /// Reads from a contract; numbers are returned as decimal strings.
-    ///
-    /// # Panics
-    /// If the wallet or the contract refuses.
     #[track_caller]
     pub fn read(&self, contract: &str, address: &str, function: &str, args: Value) -> Value {
         let params = json!({ "contract": contract, "address": address, "function": function, "args": args });
@@ -109,9 +91,6 @@ impl Wallet {
     }
 
     /// The call data for a contract's function, as hex.
-    ///
-    /// # Panics
-    /// If the wallet refuses.
     #[track_caller]
     #[must_use]
     pub fn encode(&self, contract: &str, function: &str, args: Value) -> String {

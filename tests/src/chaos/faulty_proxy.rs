@@ -1,14 +1,13 @@
 //! A proxy with a planted bug: it sits between callers and servers, and does what the service must never do.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
 
 use super::targets::Targets;
 use crate::client::{connect, read_all};
+use crate::listener;
 
 /// What the proxy does wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,16 +26,8 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\
 
 /// Starts the proxy, which runs until the process ends, and returns its address.
 pub(super) fn start(targets: &Targets, bug: Bug) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
-    let address = listener.local_addr().expect("a listener has an address");
-    let (targets, count) = (targets.clone(), Arc::new(AtomicUsize::new(1)));
-    thread::spawn(move || {
-        for client in listener.incoming().map_while(Result::ok) {
-            let (targets, number) = (targets.clone(), count.fetch_add(1, Ordering::Relaxed));
-            thread::spawn(move || pass(client, &targets, bug, number));
-        }
-    });
-    address
+    let (targets, count) = (targets.clone(), AtomicUsize::new(1));
+    listener::serve(move |client| pass(client, &targets, bug, count.fetch_add(1, Ordering::Relaxed)))
 }
 
 fn pass(mut client: TcpStream, targets: &Targets, bug: Bug, number: usize) {

@@ -1,11 +1,12 @@
 //! An upstream that writes arbitrary bytes, and keeps the requests it received.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::listener;
 use crate::site::Site;
 
 /// A request as it arrived.
@@ -33,17 +34,9 @@ pub(super) struct RawUpstream {
 
 impl RawUpstream {
     pub(super) fn start(script: impl Fn(&Seen) -> Vec<Vec<u8>> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("the machine has a free port");
-        let address = listener.local_addr().expect("a listener has an address");
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let (script, log): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&seen));
-        thread::spawn(move || {
-            for client in listener.incoming().map_while(Result::ok) {
-                let (script, log) = (Arc::clone(&script), Arc::clone(&log));
-                thread::spawn(move || respond(client, &*script, &log));
-            }
-        });
-        Self { address, seen }
+        let log = Arc::clone(&seen);
+        Self { address: listener::serve(move |client| respond(client, &script, &log)), seen }
     }
 
     pub(super) fn url(&self) -> String {

@@ -96,9 +96,6 @@ impl Pending {
     ///
     /// # Errors
     /// If the client reports an error.
-    ///
-    /// # Panics
-    /// If the process ends, or does not respond in time.
     #[track_caller]
     pub fn wait(self) -> Result<Value, Failure> {
         let response = self.response.recv_timeout(TIMEOUT);

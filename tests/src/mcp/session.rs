@@ -35,9 +35,6 @@ impl Session {
     }
 
     /// Every tool, as the server describes it.
-    ///
-    /// # Panics
-    /// If the client cannot list them.
     #[track_caller]
     #[must_use]
     pub fn tools(&self) -> Vec<Value> {
@@ -81,9 +78,6 @@ impl Session {
 
     /// Subscribes to changes of the tools, and returns what the server acknowledged and the cache hints of the list. Only
     /// the Python SDK's client can.
-    ///
-    /// # Panics
-    /// If the client cannot.
     #[track_caller]
     #[must_use]
     pub fn listen(&self) -> Value {
@@ -91,9 +85,6 @@ impl Session {
     }
 
     /// Waits for the first change after [`Session::listen`], and returns its name.
-    ///
-    /// # Panics
-    /// If the subscription is lost.
     #[track_caller]
     #[must_use]
     pub fn changed(&self) -> Value {
@@ -101,9 +92,6 @@ impl Session {
     }
 
     /// Aborts the calls in progress, and returns how many there were. Only the TypeScript SDK's client can.
-    ///
-    /// # Panics
-    /// If the client cannot.
     #[track_caller]
     #[must_use]
     pub fn abort(&self) -> u64 {
@@ -112,9 +100,6 @@ impl Session {
     }
 
     /// The statuses of all HTTP responses in the session, in order.
-    ///
-    /// # Panics
-    /// If the client does not report them.
     #[track_caller]
     #[must_use]
     pub fn statuses(&self) -> Vec<u64> {
@@ -123,9 +108,6 @@ impl Session {
     }
 
     /// Closes the session.
-    ///
-    /// # Panics
-    /// If the client cannot.
     #[track_caller]
     pub fn close(self) {
         let _ = self.begin("close", json!({})).wait().unwrap_or_else(|failure| panic!("cannot close: {failure:?}"));
@@ -143,9 +125,6 @@ impl PendingCall {
     ///
     /// # Errors
     /// If the client reports that no result came.
-    ///
-    /// # Panics
-    /// If the client does not respond in time.
     #[track_caller]
     pub fn wait(self) -> Result<ToolResult, Failure> {
         self.0.wait().map(ToolResult::read)
@@ -162,9 +141,6 @@ impl ToolResult {
     }
 
     /// Asserts that the tool succeeded, and returns the structured content.
-    ///
-    /// # Panics
-    /// If it is an error.
     #[track_caller]
     #[must_use]
     pub fn expect_success(self) -> Value {
@@ -173,9 +149,6 @@ impl ToolResult {
     }
 
     /// Asserts that it is a tool error, and returns the JSON in it.
-    ///
-    /// # Panics
-    /// If it is not an error.
     #[track_caller]
     #[must_use]
     pub fn expect_error(self) -> Value {

@@ -36,9 +36,7 @@ pub(crate) fn count_with_status(results: &[LoadResult], status: u16) -> u64 {
 #[test]
 pub(crate) fn three_nodes_share_balance_and_caps_exactly() {
     in_one_minute(|| {
-        if is_skipped() {
-            return;
-        }
+        metering_tests::skip_if!(is_skipped());
         let site = Site::on_database(Cluster::shared().fresh_schema());
         let nodes = three_nodes(&site);
         let (poor, capped) = (site.account("0.1"), site.account_with_caps("10", 200, 0));
@@ -93,9 +91,7 @@ fn replaced_key_is_refused_by_every_node() {
 
 #[test]
 fn crashed_database_keeps_every_confirmed_charge() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let mut cluster = Cluster::start(&[]);
     let site = Site::on_database(cluster.fresh_schema());
     let nodes = three_nodes(&site);

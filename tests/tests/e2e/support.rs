@@ -9,5 +9,6 @@ pub(crate) mod script;
 pub(crate) mod shop;
 pub(crate) mod sockets;
 pub(crate) mod upstream;
-pub(crate) mod wait;
 pub(crate) mod wire;
+
+pub(crate) use metering_tests::wait;

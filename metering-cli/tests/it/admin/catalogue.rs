@@ -300,9 +300,7 @@ fn rehearsal_reprices_past_usage_of_a_file_that_is_in_use() {
 
 #[test]
 fn rehearsal_reads_postgres_as_it_reads_a_file() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let program = program();
     let url = Cluster::shared().fresh_schema();
     program.call("options", format!("--database={url}"));

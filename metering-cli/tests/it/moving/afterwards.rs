@@ -25,9 +25,7 @@ async fn decide(store: &PostgresStore, key: u8, request: Option<&str>) -> Decisi
 
 #[test]
 fn moved_store_continues_where_it_was() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     moving.migrate();
     block_on(async {

@@ -23,9 +23,7 @@ const SECTIONS: [Section; 6] =
 
 #[test]
 fn usage_reads_the_same_however_much_is_folded() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::new();
     block_on(async {
         let sqlite = moving.sqlite();

@@ -32,9 +32,7 @@ fn only_sqlite_moves_and_only_to_postgres() {
 
 #[test]
 fn the_target_can_be_named_in_the_environment_and_its_password_is_never_shown() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     let to = moving.url.replace("metering@", "metering:hunter2@");
     for options in ["--dry-run", "--help", "", "--json"] {
@@ -47,9 +45,7 @@ fn the_target_can_be_named_in_the_environment_and_its_password_is_never_shown() 
 
 #[test]
 fn a_dry_run_leaves_both_ends_as_they_were() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     let from =
         r#"{"amounts":{"balance":0.0009722222,"granted":0.0009722222,"held":0,"purchased":0,"used":0},"records":1}"#;

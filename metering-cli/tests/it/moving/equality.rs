@@ -10,9 +10,7 @@ use crate::store::{block_on, records};
 
 #[test]
 fn full_store_reads_the_same_after_a_move() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     let (before, records_before) = block_on(async {
         let store = moving.sqlite();
@@ -49,9 +47,7 @@ fn assert_same(before: &[String], after: &[String]) {
 
 #[test]
 fn random_stores_are_moved_as_they_are() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     for _ in 0..8 {
         let moving = Move::new();
         block_on(async {
@@ -67,9 +63,7 @@ fn random_stores_are_moved_as_they_are() {
 
 #[test]
 fn every_later_change_is_found() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     moving.migrate();
     let busy = "(SELECT id FROM account WHERE org_id = 'org_x0000000000000000001')";

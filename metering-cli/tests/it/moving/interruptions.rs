@@ -29,9 +29,7 @@ fn assert_moved(moving: &Move) {
 
 #[test]
 fn killed_move_is_finished_by_the_next_run() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let full = Move::full();
     let file = &full.file();
     let mut killed = 0;
@@ -82,9 +80,7 @@ fn is_killed_and_finished(full: &Path, at: u32) -> bool {
 
 #[test]
 fn move_that_lost_its_database_is_finished_by_the_next_run() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     let link = Link::with(Event::Down, 8);
     let line = format!("migrate --from $from --to {}", moving.url_by(link.port()));
@@ -105,9 +101,7 @@ fn move_that_lost_its_database_is_finished_by_the_next_run() {
 
 #[test]
 fn unacknowledged_commits_are_looked_up_and_not_repeated() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     let link = Link::with(Event::Cut, 3);
     let _ = moving.program.run(&format!("migrate --from $from --to {}", moving.url_by(link.port()))).expect(0);
@@ -117,9 +111,7 @@ fn unacknowledged_commits_are_looked_up_and_not_repeated() {
 
 #[test]
 fn one_of_two_moves_to_one_target_continues() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     let link = Link::with(Event::Stall, 6);
     let mut first = moving.start(&moving.url_by(link.port()));
@@ -138,9 +130,7 @@ fn one_of_two_moves_to_one_target_continues() {
 
 #[test]
 fn superseded_move_stops_writing() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     // A cluster of its own, because its connections are ended.
     let cluster = Cluster::start(&["fsync=off"]);
     let config = cluster.fresh_schema().parse().unwrap();
@@ -184,9 +174,7 @@ fn superseded_move_stops_writing() {
 
 #[test]
 fn unequal_copy_is_not_a_finished_move() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     drop(moving.connect().unwrap());
     // A database that does not store what it is given.

@@ -41,9 +41,7 @@ async fn publish(store: &dyn LogStore) -> PreviousLog {
 
 #[test]
 fn a_move_says_how_the_log_ended_and_the_next_epoch_begins_with_that() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     moving.program.run("log init log.pem --public-url https://example.com --database $from").success();
     let ended = block_on(async { publish(&moving.sqlite()).await });

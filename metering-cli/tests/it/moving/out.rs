@@ -9,9 +9,7 @@ const HEADINGS: &str = "agent_name,email,payer_address,payer_chain_id,credit_bal
 
 #[test]
 fn accounts_are_the_same_after_moving_to_another_backend_and_back() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::new();
     let program = &moving.program;
     let used = format!(r#""[{{""chain_id"":1,""tx_hash"":""0x{}""}}]""#, "1b".repeat(32));

@@ -14,9 +14,7 @@ const GO_BACK: &str = "migrate --from $from --go-back --yes";
 
 #[test]
 fn file_in_use_is_not_moved() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     // Idle, like a server at night.
     let server = moving.sqlite();
@@ -43,9 +41,7 @@ fn file_being_moved_cannot_be_opened() {
 
 #[test]
 fn inconsistent_books_are_not_moved() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     moving.tamper_file("UPDATE meter SET balance = balance + 1");
     moving.program.refuses(&[(MIGRATE, 3, "1 amount differs"), (MIGRATE, 3, "nothing was moved")]);
@@ -57,9 +53,7 @@ fn inconsistent_books_are_not_moved() {
 
 #[test]
 fn non_empty_target_is_left_unchanged() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     let store = moving.connect().unwrap();
     block_on(async { customer(&store, 9, grant(1)).await });
@@ -76,9 +70,7 @@ fn non_empty_target_is_left_unchanged() {
 
 #[test]
 fn running_node_writes_nothing_during_a_move() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::new();
     let node = moving.connect().unwrap();
     moving.psql("UPDATE turn SET import_owner = '\\x00' WHERE id = 1");
@@ -90,9 +82,7 @@ fn running_node_writes_nothing_during_a_move() {
 
 #[test]
 fn moved_store_cannot_be_opened_until_go_back() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::new();
     block_on(fill_at_random(&moving));
     moving.program.refuses(&[(GO_BACK, 5, "is not marked as moved")]);
@@ -117,9 +107,7 @@ fn moved_store_cannot_be_opened_until_go_back() {
 
 #[test]
 fn target_written_to_since_is_not_taken_for_a_copy() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::full();
     moving.migrate();
     let already = &["Already moved to"][..];
@@ -135,9 +123,7 @@ fn target_written_to_since_is_not_taken_for_a_copy() {
 
 #[test]
 fn dry_run_on_an_earlier_schema_reports_the_upgrade() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let moving = Move::with_one_account();
     let version = || moving.psql("SELECT version FROM metering_schema");
     moving.psql(concat!(

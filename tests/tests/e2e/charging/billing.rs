@@ -23,9 +23,7 @@ fn resolver(server: &Server, api_key: &str) -> Client {
 
 #[test]
 fn billing_api_is_off_without_a_secret() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     for client in [server.client(), server.client_with(&account.api_key), resolver(&server, &account.api_key)] {
         for endpoint in ["deduct", "lookup", "hold", "capture", "release"] {
             let path = format!("/internal/billing/{endpoint}");
@@ -55,7 +53,7 @@ fn wrong_secret_is_forbidden() {
 
 #[test]
 fn price_is_the_callers_or_the_catalogues() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("100");
     let server = serving(&site);
     let client = resolver(&server, &account.api_key);
@@ -129,12 +127,11 @@ fn price_is_the_callers_or_the_catalogues() {
     assert_eq!(balance(&client), amount(left));
     assert_eq!(usage_events(&client), u64::try_from(table.len()).unwrap());
     server.expect_log("it counts as 1");
-    site.verify();
 }
 
 #[test]
 fn request_that_cannot_be_read_is_refused_uncharged() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let server = serving(&site);
     let client = resolver(&server, &account.api_key);
@@ -187,7 +184,6 @@ fn request_that_cannot_be_read_is_refused_uncharged() {
     let nested = format!("{{\"path\": {}1", "[".repeat(20_000));
     let _ = client.send("POST", DEDUCT, Some(nested.as_bytes())).expect(400);
     assert_eq!(balance(&client), "1");
-    site.verify();
 }
 
 #[test]
@@ -212,7 +208,7 @@ fn default_weight_is_configurable() {
 
 #[test]
 fn unknown_paths_cannot_grow_the_usage_tables() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("10"), site.account("10"));
     let server = || {
         let server = site.server().set("METERING_BILLING__INTERNAL_SECRET", SECRET);
@@ -257,12 +253,11 @@ fn unknown_paths_cannot_grow_the_usage_tables() {
     let other = resolver(&running, &other.api_key);
     charge(&other, json!({"path": "/chosen/11", "method": "GET"}));
     assert_eq!(templates(&other), [("/chosen/11".to_owned(), 1)]);
-    site.verify();
 }
 
 #[test]
 fn repeated_idempotency_key_is_charged_once() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("1"), site.account("1"));
     let server = serving(&site);
     let client = resolver(&server, &account.api_key);
@@ -282,7 +277,6 @@ fn repeated_idempotency_key_is_charged_once() {
     let server = serving(&site);
     let again = resolver(&server, &account.api_key).post(DEDUCT, &request(1)).expect(200);
     assert_eq!(again.text(), first.text());
-    site.verify();
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn send_concurrently(server: &Server, account: &IssuedAccount, requests: u64) ->
 
 #[test]
 fn credit_for_n_calls_admits_exactly_n_requests() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().start();
     // credits, accepted requests, balance: 720 calls, 720 and a fraction, and one
     for (credits, calls, left) in
@@ -32,7 +32,6 @@ fn credit_for_n_calls_admits_exactly_n_requests() {
         let client = server.client_with(&account.api_key);
         assert_eq!((balance(&client), usage_events(&client)), (amount(left), calls));
     }
-    site.verify();
 }
 
 #[test]
@@ -67,7 +66,7 @@ fn minute_cap_admits_exactly_its_number() {
 
 #[test]
 fn day_cap_admits_exactly_its_number_across_restarts() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account_with_caps("10", 0, 150);
     away_from_midnight();
     let server = site.server().start();
@@ -82,5 +81,4 @@ fn day_cap_admits_exactly_its_number_across_restarts() {
     assert!((1..=86_400).contains(&wait), "{wait}");
     assert_eq!(refused.header("ratelimit-policy"), Some("\"day\";q=150;w=86400"));
     assert_eq!(refused.header("ratelimit"), Some(format!("\"day\";r=0;t={wait}").as_str()));
-    site.verify();
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use metering_tests::client::Client;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance, usage_events};
 
@@ -15,9 +15,7 @@ fn keyed(client: &Client, key: &str) -> Client {
 
 #[test]
 fn idempotency_key_is_valid_for_one_request_only() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let first = keyed(&client, "\"order-1\"").get(BASE).expect(200);
     assert_eq!(first.header("x-bds-credit-charged"), Some("0.0001388889"));
@@ -44,12 +42,11 @@ fn idempotency_key_is_valid_for_one_request_only() {
     // Idempotency keys are per account.
     let other = site.account("1");
     let _ = keyed(&server.client_with(&other.api_key), "order-1").get(BASE).expect(200);
-    site.verify();
 }
 
 #[test]
 fn concurrent_retries_on_two_servers_are_charged_once() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let servers = [site.server().start(), site.server().start()];
     for round in 0..8_i64 {
@@ -69,14 +66,11 @@ fn concurrent_retries_on_two_servers_are_charged_once() {
         }
         assert_eq!(balance(&servers[0].client_with(&account.api_key)), amount(CREDIT - (round + 1) * BASE_CALL));
     }
-    site.verify();
 }
 
 #[test]
 fn refunded_request_is_charged_when_retried() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, _upstream, account, server) = served("1");
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let refunded = keyed(&client, "failing").get("/api/status/503").expect(503);
@@ -86,12 +80,11 @@ fn refunded_request_is_charged_when_retried() {
     // The key can be used again, even for another request.
     let _ = keyed(&client, "failing").get("/api/echo/word").expect(200);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
-    site.verify();
 }
 
 #[test]
 fn retry_after_a_disconnect_is_served_uncharged() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "4s");
     let server = setup.args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
@@ -130,5 +123,4 @@ fn retry_after_a_disconnect_is_served_uncharged() {
     assert_eq!(served.header("x-bds-credit-balance"), Some(&*charged));
     assert_eq!((balance(&client), usage_events(&client)), (charged, 1));
     until("it is recorded", || keyed(&client, "gone").get("/api/slow/3000").error() == "idempotency_key_used");
-    site.verify();
 }

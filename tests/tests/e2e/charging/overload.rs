@@ -1,11 +1,12 @@
 //! A database that another program locks: requests wait while the queue has room, and are refused at once when it is
 //! full.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use metering_tests::site::Site;
 use rusqlite::Connection;
 
+use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 /// Holds the database's only write lock until dropped.
@@ -28,9 +29,7 @@ impl Drop for Lock {
 
 #[test]
 fn requests_wait_for_another_writer() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let _ = client.get(BASE).expect(200);
     let lock = Lock::on(&site);
@@ -49,14 +48,12 @@ fn requests_wait_for_another_writer() {
         let _ = waiting.join().unwrap().expect(200);
     }
     assert_eq!(balance(&client), amount(CREDIT - 9 * BASE_CALL));
-    site.verify();
 }
 
 #[test]
 fn requests_beyond_the_queue_are_refused_uncharged() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_METER__QUEUE", "2").set("METERING_METER__BATCH", "1").start();
+    let (site, account, server) =
+        Site::serving_with("1", |server| server.set("METERING_METER__QUEUE", "2").set("METERING_METER__BATCH", "1"));
     let client = server.client_with(&account.api_key);
     let lock = Lock::on(&site);
     let pending: Vec<_> = (0..24)
@@ -65,11 +62,8 @@ fn requests_beyond_the_queue_are_refused_uncharged() {
             std::thread::spawn(move || client.get(BASE))
         })
         .collect();
-    let started = Instant::now();
-    while pending.iter().filter(|pending| pending.is_finished()).count() < 18 {
-        assert!(started.elapsed() < Duration::from_secs(60), "the queue grew beyond its bound");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let finished = || pending.iter().filter(|pending| pending.is_finished()).count();
+    until("all beyond the bound of the queue have a response", || finished() >= 18);
     drop(lock);
     let mut accepted = 0;
     for pending in pending {
@@ -84,5 +78,4 @@ fn requests_beyond_the_queue_are_refused_uncharged() {
     }
     assert!(accepted >= 1, "{accepted}");
     assert_eq!(balance(&client), amount(CREDIT - accepted * BASE_CALL));
-    site.verify();
 }

@@ -73,9 +73,7 @@ fn route_costs_its_weight_times_its_multiplier() {
         (series("604801"), 10_240),
         (series("9223372036854775807"), 10_240),
     ];
-    let site = Site::new();
-    let account = site.account("100");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("100");
     let client = server.client_with(&account.api_key);
     let mut left = 100 * CREDIT;
     for (path, base_calls) in table {
@@ -91,5 +89,4 @@ fn route_costs_its_weight_times_its_multiplier() {
     left -= CREDIT / 100;
     assert_eq!(stream.header("x-bds-credit-balance"), Some(amount(left).as_str()));
     assert_eq!(balance(&client), amount(left));
-    site.verify();
 }

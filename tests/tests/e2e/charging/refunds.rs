@@ -8,13 +8,13 @@ use metering_tests::ports::free_address;
 use metering_tests::site::Site;
 use serde_json::Value;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wait::until;
 use crate::support::wire::{amount, balance, plan_with_long_timeout, usage_events};
 
 #[test]
 fn undelivered_request_is_refunded_before_its_error_response() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let server = site
         .server()
@@ -48,12 +48,11 @@ fn undelivered_request_is_refunded_before_its_error_response() {
     };
     assert_eq!(amounts("usage_refund"), vec!["0.0001388889"; 4]);
     assert_eq!(amounts("usage"), vec!["-0.0001388889"; 5]);
-    site.verify();
 }
 
 #[test]
 fn unreachable_upstream_costs_nothing() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     // Bound and closed again, so nothing listens there.
     let closed = free_address();
@@ -75,14 +74,11 @@ fn unreachable_upstream_costs_nothing() {
     for _ in 0..20 {
         assert_eq!(client.get("/mpp/stream/allTrades").status, 502);
     }
-    site.verify();
 }
 
 #[test]
 fn concurrent_refunds_add_up() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, _upstream, account, server) = served("1");
     let calls = ["/api/status/503", "/api/echo/word"].map(|path| request("GET", path, Some(&account.api_key), &[]));
     let result = run(plan_with_long_timeout(server.address(), 32, Stop::AfterRequests(1_000), calls));
     assert_eq!((result.with_status(503), result.with_status(200), result.errors), (500, 500, 0), "{result:?}");
@@ -90,7 +86,6 @@ fn concurrent_refunds_add_up() {
     assert_eq!(balance(&client), amount((7_200 - 500) * 1_000_000));
     let summary = client.get("/credits/usage/summary?days=2").expect(200).json();
     assert_eq!(summary["totals"]["credits_used"].to_string(), amount(500 * 1_000_000));
-    site.verify();
 }
 
 /// An upstream that sends each response exactly as given, over and over, and closes after each.
@@ -131,9 +126,7 @@ fn response_that_is_none_costs_nothing() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         "HTTP/1.1 404 Not Found\r\nContent-Length: 100\r\n\r\n",
     ];
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &sending(&RESPONSES)]).start();
+    let (_site, account, server) = Site::serving_with("1", |server| server.args(["--upstream", &sending(&RESPONSES)]));
     let client = server.client_with(&account.api_key);
     for response in RESPONSES {
         let refused = client.get("/mpp/ethPrice").expect(502);
@@ -142,7 +135,6 @@ fn response_that_is_none_costs_nothing() {
         assert_eq!(refused.header("x-bds-credit-balance"), Some("1"), "{response}");
     }
     assert_eq!(balance(&client), "1");
-    site.verify();
 }
 
 #[test]
@@ -158,7 +150,7 @@ fn interim_response_is_skipped() {
 
 #[test]
 fn stream_that_gets_a_free_status_costs_nothing() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let upstream = sending(&[
         "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 9\r\nContent-Length: 4\r\n\r\nbusy",
@@ -172,7 +164,6 @@ fn stream_that_gets_a_free_status_costs_nothing() {
         assert_eq!(response.header("x-bds-credit-charged"), Some(charged), "{status}");
     }
     assert_eq!(balance(&client), "0.99");
-    site.verify();
 }
 
 #[test]
@@ -196,7 +187,7 @@ fn empty_response_counts_as_delivered() {
 
 #[test]
 fn stream_broken_before_its_first_event_is_refunded() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -217,12 +208,11 @@ fn stream_broken_before_its_first_event_is_refunded() {
     release.send(()).unwrap();
     assert!(stream.finish().is_err(), "a broken stream must not look complete");
     assert_eq!(balance(&client), "1");
-    site.verify();
 }
 
 #[test]
 fn truncated_response_is_visibly_truncated() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -242,14 +232,11 @@ fn truncated_response_is_visibly_truncated() {
     }
     // Part of it was delivered, so it stays charged.
     assert_eq!(balance(&client), amount((7_200 - 4 * 5) * 1_000_000));
-    site.verify();
 }
 
 #[test]
 fn last_credit_is_refunded_when_its_request_fails() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("0.00000001");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, _upstream, account, server) = served("0.00000001");
     let client = server.client_with(&account.api_key);
     for _ in 0..3 {
         let _ = client.get("/api/status/503").expect(503);
@@ -258,5 +245,4 @@ fn last_credit_is_refunded_when_its_request_fails() {
     let _ = client.get("/api/echo/word").expect(200);
     let _ = client.get("/api/echo/word").expect(402);
     assert!(usage_events(&client) >= 1);
-    site.verify();
 }

@@ -24,9 +24,7 @@ fn atoms(printed: &Value) -> i64 {
 #[test]
 fn every_view_of_the_summary_matches_the_balance() {
     away_from_midnight();
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("2");
     let client = server.client_with(&account.api_key);
     for (path, calls) in [(BASE, 7), ("/mpp/ethPrice", 3), ("/mpp/ethPrice/1", 2), ("/mpp/timeSeries/a/b/601/60", 1)] {
         for _ in 0..calls {
@@ -85,14 +83,11 @@ fn every_view_of_the_summary_matches_the_balance() {
     assert_eq!(balance_document["credit_balance"], summary["credit_balance"]);
     assert_eq!(balance_document["total_credits_granted"].to_string(), "2.5");
     assert_eq!(balance_document["rate_limits"], json!({"requests_per_minute": 0, "requests_per_day": 0}));
-    site.verify();
 }
 
 #[test]
 fn recent_activity_shows_every_client_source() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     // header, recorded source
     let sources = [
@@ -137,9 +132,7 @@ fn recent_activity_shows_every_client_source() {
 
 #[test]
 fn recent_activity_is_searched_and_paged() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let owner = server.client_with(&account.api_key);
     let made = owner.post("/keys", &json!({"name": "helper"})).expect(201).json();
     let helper = server.client_with(made["key"].as_str().unwrap());
@@ -192,9 +185,7 @@ fn recent_activity_is_searched_and_paged() {
 
 #[test]
 fn windows_and_limits_out_of_range_are_cut() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     // path, parameter
     let table = [

@@ -57,7 +57,7 @@ fn volumes(client: &Client) -> Vec<(Value, Value, String)> {
 #[test]
 fn requests_are_priced_by_their_number_in_the_month() {
     away_from_midnight();
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let server = serving(&site, &upstream);
     let client = server.client_with(&account.api_key);
@@ -83,12 +83,11 @@ fn requests_are_priced_by_their_number_in_the_month() {
         assert_eq!(refused.header("x-bds-credit-charged"), Some("0"));
     }
     assert_eq!(volumes(&client)[0], (json!(0), json!(3), "0".to_owned()));
-    site.verify();
 }
 
 #[test]
 fn bound_is_compared_with_the_price_of_the_tier() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let server = serving(&site, &upstream);
     let nothing = server.client_with(&account.api_key).with_header("Max-Cost", "0");
@@ -103,12 +102,11 @@ fn bound_is_compared_with_the_price_of_the_tier() {
     let malformed = server.client_with(&account.api_key).with_header("Max-Cost", "cheap");
     assert_eq!(malformed.get("/api/echo/a").expect(400).error(), "invalid_parameter");
     assert_eq!(balance(&server.client_with(&account.api_key)), "1");
-    site.verify();
 }
 
 #[test]
 fn services_that_report_over_http_are_charged_by_tier() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("2");
     let server = serving(&site, &upstream);
     let resolver = server.client_with(&account.api_key).with_header("X-BDS-Internal-Billing-Secret", SECRET);
@@ -136,5 +134,4 @@ fn services_that_report_over_http_are_charged_by_tier() {
     let id = held["request"]["id"].as_str().unwrap();
     let _ = resolver.post("/internal/billing/release", &json!({"id": id})).expect(200);
     assert_eq!(volumes(&resolver)[1], (json!(4), json!(0), "0.25".to_owned()));
-    site.verify();
 }

@@ -108,7 +108,7 @@ fn latest(server: &Server, account: &IssuedAccount) -> u64 {
 
 #[test]
 fn several_runs_write_and_charge_each_block_once() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "100ms").start();
     let (account, other) = (site.account("1"), site.account("1"));
     let client = server.client_with(&account.api_key);
@@ -135,12 +135,11 @@ fn several_runs_write_and_charge_each_block_once() {
     let usage = client.get("/credits/usage?limit=100").expect(200).json();
     let mut calls = usage["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
     assert!(calls.all(|entry| entry["client_source"] == "cli"), "{usage}");
-    site.verify();
 }
 
 #[test]
 fn killed_or_interrupted_client_resumes() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("1"), site.account("1"));
     let server = site.server().start();
     let client = server.client_with(&account.api_key);
@@ -164,7 +163,6 @@ fn killed_or_interrupted_client_resumes() {
     let (written, paid_for) = (u64::try_from(numbers.len()).unwrap(), usage_events(&client));
     // Each of the five runs requested the latest block. A killed run may have paid for one more block.
     assert!((written + 5..=written + 5 + 2).contains(&paid_for), "{paid_for} requests for {written} blocks");
-    site.verify();
 }
 
 fn wait_for_lines(file: &Path, count: usize) {

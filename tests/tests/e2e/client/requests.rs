@@ -32,7 +32,7 @@ fn call(steps: &[Value]) -> [String; 4] {
 
 #[test]
 fn what_is_held_is_shown_until_its_cost_is_known() {
-    let (site, upstream) = (Site::new(), Script::start());
+    let (site, upstream) = (Site::verified(), Script::start());
     let account = site.account("2");
     let server = serving(&site, &upstream);
     let terminal = terminal(&site, &server, &account.api_key);
@@ -74,7 +74,6 @@ fn what_is_held_is_shown_until_its_cost_is_known() {
     let balance = terminal.run_successfully(&["balance"]).stdout;
     assert!(balance.contains("Balance     1.92\n") && !balance.contains("Held"), "{balance}");
     drop(server);
-    site.verify();
 }
 
 #[test]
@@ -105,7 +104,7 @@ fn a_key_without_read_sees_its_own_requests_only() {
 
 #[test]
 fn the_id_of_a_request_explains_its_charge() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("2"), site.account("2"));
     let server = site.server().start();
     let client = server.client_with(&account.api_key);
@@ -131,5 +130,4 @@ fn the_id_of_a_request_explains_its_charge() {
     let refused = id(&server.client().get(BASE).expect(401));
     let missing = site.admin(&["request", "show", &refused]);
     assert!(missing.code == Some(4) && missing.stderr.contains("nothing was charged under this id"), "{missing:?}");
-    site.verify();
 }

@@ -47,7 +47,7 @@ fn response(mut stream: TcpStream) -> Response {
 
 #[test]
 fn request_without_room_for_its_body_gets_503_until_there_is_some() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
     let setup = setup.set("METERING_HTTP__MAX_BODY_BYTES", "100000");
@@ -84,7 +84,6 @@ fn request_without_room_for_its_body_gets_503_until_there_is_some() {
     assert_eq!(send(4, 80_000).status, 200);
     until("all is given back", || metric(&server, KEPT) == 0);
     assert_eq!(balance(&server.client_with(key)), "0.9994444444", "four were charged");
-    site.verify();
 }
 
 /// The most memory that a process has had, in KiB.
@@ -99,7 +98,7 @@ fn peak_kib(server: &Server) -> u64 {
 #[test]
 fn clients_that_do_not_read_json_stay_within_the_budget() {
     const CLIENTS: usize = 60;
-    let (site, upstream) = (Site::new(), Script::start());
+    let (site, upstream) = (Site::verified(), Script::start());
     let account = site.account("100");
     let by_usage = json!({"max": "0.5", "units": {"tokens": "0.001"}, "report": {"json": {"tokens": "/usage/total"}}});
     let route = |path: &str, replay: bool| {
@@ -142,5 +141,4 @@ fn clients_that_do_not_read_json_stay_within_the_budget() {
     }
     let client = server.client_with(&account.api_key);
     until("all reports are read", || balance(&client) == "97.6");
-    site.verify();
 }

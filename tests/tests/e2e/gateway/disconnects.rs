@@ -2,14 +2,15 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use metering_tests::client::{connect, exchange_and_end};
 use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::served;
+use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, STREAM, amount, balance, usage_events};
 
 fn request(account: &IssuedAccount, path: &str) -> Vec<u8> {
@@ -25,9 +26,7 @@ fn request_and_disconnect(server: &Server, request: &[u8], pause: Duration) {
 
 #[test]
 fn incomplete_request_is_not_charged() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let request = request(&account, BASE);
     for cut in (1..request.len()).step_by(7) {
         request_and_disconnect(&server, &request[..cut], Duration::ZERO);
@@ -38,9 +37,7 @@ fn incomplete_request_is_not_charged() {
 
 #[test]
 fn abandoned_request_is_charged_at_most_once() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let request = request(&account, BASE);
     let sent = 300;
     for number in 0..sent {
@@ -52,47 +49,37 @@ fn abandoned_request_is_charged_at_most_once() {
     assert!((1..=sent).contains(&events), "{events}");
     let used = i64::try_from(events).unwrap() * BASE_CALL;
     assert_eq!(summary.member("credit_balance"), amount(CREDIT - used));
-    site.verify();
 }
 
 #[test]
 fn unread_streams_release_their_slots() {
-    let site = Site::new();
-    let account = site.account("100");
-    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "4").start();
+    let (_site, account, server) =
+        Site::serving_with("100", |server| server.set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "4"));
     let request = request(&account, STREAM);
     for number in 0..200 {
         request_and_disconnect(&server, &request, Duration::from_micros(number * 13 % 4_000));
     }
-    let started = Instant::now();
-    while !server.client().get("/metrics").expect(200).text().contains("metering_streams_open 0\n") {
-        assert!(started.elapsed() < Duration::from_secs(60), "streams of disconnected clients stayed open");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    until("the streams of disconnected clients end", || {
+        server.client().get("/metrics").expect(200).text().contains("metering_streams_open 0\n")
+    });
     let open: Vec<_> = (0..4).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();
     assert!(open.iter().all(|stream| stream.status == 200));
-    site.verify();
 }
 
 #[test]
 fn disconnect_mid_response_stops_the_upstream() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let mut response = server.client_with(&account.api_key).open("/api/big/100000");
     assert!(!response.piece().unwrap().is_empty());
     assert_eq!(upstream.open_bodies(), 1);
     drop(response);
     upstream.wait_for_bodies(0);
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
-    site.verify();
 }
 
 #[test]
 fn half_closed_client_gets_its_response() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, _upstream, account, server) = served("1");
     let paths = ["/api/echo/word", "/api/slow/700", "/api/big/4", "/credits/balance", "/health"];
     for path in paths {
         for _ in 0..5 {
@@ -107,7 +94,6 @@ fn half_closed_client_gets_its_response() {
     assert_eq!(raw.matches("HTTP/1.1 200").count(), 3, "{raw}");
     let client = server.client_with(&account.api_key);
     assert_eq!((usage_events(&client), balance(&client)), (18, amount(CREDIT - 18 * BASE_CALL)));
-    site.verify();
 }
 
 /// Opens an event stream, and closes the sending side.
@@ -131,9 +117,7 @@ fn read_until(stream: &mut TcpStream, text: &str) -> String {
 
 #[test]
 fn half_closed_stream_is_served_while_it_is_read() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let mut stream = half_closed_stream(&server, &account);
     upstream.wait_for_streams(1);
     let _ = read_until(&mut stream, "text/event-stream");
@@ -145,5 +129,4 @@ fn half_closed_stream_is_served_while_it_is_read() {
     // A client that no longer reads has disconnected. Its stream ends too, although no event is sent.
     drop(stream);
     upstream.wait_for_streams(0);
-    site.verify();
 }

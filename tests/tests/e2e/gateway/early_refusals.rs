@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::keys::made;
 use crate::mcp::metric;
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::balance;
 
 /// The head of a request with a body of this length.
@@ -33,7 +33,7 @@ fn expecting(server: &Server, path: &str, api_key: Option<&str>) -> Response {
 
 #[test]
 fn refused_request_is_not_asked_for_its_body() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let (rich, poor, limited) = (site.account("1"), site.account("0"), site.account_with_caps("1", 1, 0));
     let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let reader = made(&server.client_with(&rich.api_key), &json!({"scopes": ["read"]}));
@@ -62,14 +62,11 @@ fn refused_request_is_not_asked_for_its_body() {
     // The same refusals are counted as those of the charge.
     assert_eq!(metric(&server, "metering_charges_total{outcome=\"rate_limited\"}"), 1);
     assert_eq!(metric(&server, "metering_charges_total{outcome=\"key_not_allowed\"}"), 2);
-    site.verify();
 }
 
 #[test]
 fn connection_stays_usable_if_the_body_is_small_and_says_that_it_closes_otherwise() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, _upstream, account, server) = served("1");
     let mut stream = connect(server.address()).unwrap();
     let refused = head("/api/echo", None, 5, "") + "hello";
     let served = head("/api/echo", Some(&account.api_key), 2, "Connection: close\r\n") + "ok";
@@ -81,7 +78,6 @@ fn connection_stays_usable_if_the_body_is_small_and_says_that_it_closes_otherwis
     stream.write_all(head("/api/echo", None, 5, "").as_bytes()).unwrap();
     let refused = Response::parse(&read_all(&mut stream).unwrap()).unwrap();
     assert_eq!((refused.status, refused.header("connection")), (401, Some("close")));
-    site.verify();
 }
 
 #[test]

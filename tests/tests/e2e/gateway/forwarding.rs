@@ -4,7 +4,7 @@ use metering_tests::client::Client;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::{amount, balance};
 
 struct Fixture {
@@ -16,9 +16,7 @@ struct Fixture {
 }
 
 fn fixture() -> Fixture {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, server) = served("1");
     let client = server.client_with(&account.api_key);
     Fixture { site, upstream, server, client, org_id: account.org_id }
 }

@@ -4,7 +4,7 @@ use metering_tests::client::exchange;
 use metering_tests::response::Response;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::served;
 use crate::support::wire::balance;
 
 /// Request targets, and the accepted statuses of the responses.
@@ -81,9 +81,7 @@ const TARGETS: &[(&[u8], &[u16])] = &[
 
 #[test]
 fn ambiguous_target_is_refused() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let client = server.client_with(&account.api_key);
     let mut charged = 0;
     for (target, statuses) in TARGETS {
@@ -101,14 +99,11 @@ fn ambiguous_target_is_refused() {
     for seen in upstream.seen() {
         assert!(!seen.target.contains("..") && seen.target.starts_with("/api/"), "{}", seen.target);
     }
-    site.verify();
 }
 
 #[test]
 fn absolute_target_is_the_same_route() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let request = format!(
         "GET http://169.254.1.1/api/echo/word HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n",
         account.api_key
@@ -120,9 +115,7 @@ fn absolute_target_is_the_same_route() {
 
 #[test]
 fn own_paths_have_one_spelling() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let table = [
         ("GET", "/credits", 404),

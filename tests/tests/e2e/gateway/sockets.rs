@@ -27,7 +27,7 @@ fn wait_for_metric(server: &Server, line: &str) {
 
 #[test]
 fn connection_of_any_length_is_charged_once() {
-    let (site, upstream) = (Site::new(), SocketUpstream::start());
+    let (site, upstream) = (Site::verified(), SocketUpstream::start());
     let account = site.account("1");
     let server = setup(&site, &upstream).start();
     let client = server.client_with(&account.api_key);
@@ -53,7 +53,6 @@ fn connection_of_any_length_is_charged_once() {
     assert_eq!(handshake["upgrade"], "websocket");
     assert_eq!(handshake["x-metering-org-id"], account.org_id.as_str());
     assert!(!handshake.contains_key("authorization"));
-    site.verify();
 }
 
 #[test]
@@ -102,7 +101,7 @@ fn requests_that_cannot_open_a_connection_are_refused_uncharged() {
 
 #[test]
 fn an_upstream_that_does_not_switch_is_passed_on_or_refunded() {
-    let (site, upstream) = (Site::new(), SocketUpstream::start());
+    let (site, upstream) = (Site::verified(), SocketUpstream::start());
     let account = site.account("1");
     let bearer = format!("Bearer {}", account.api_key);
     let server = setup(&site, &upstream).start();
@@ -114,12 +113,11 @@ fn an_upstream_that_does_not_switch_is_passed_on_or_refunded() {
     let server = site.server().args(["--upstream", "http://127.0.0.1:9"]).args(catalogue(&site)).start();
     assert_eq!(open(server.address(), "/live", &[("authorization", &bearer)]).err(), Some(502));
     assert_eq!(balance(&server.client_with(&account.api_key)), "0.99");
-    site.verify();
 }
 
 #[test]
 fn connections_are_limited_per_key_and_slots_are_freed() {
-    let (site, upstream) = (Site::new(), SocketUpstream::start());
+    let (site, upstream) = (Site::verified(), SocketUpstream::start());
     let account = site.account("1");
     let server = setup(&site, &upstream).set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "2").start();
     let bearer = format!("Bearer {}", account.api_key);
@@ -133,7 +131,6 @@ fn connections_are_limited_per_key_and_slots_are_freed() {
     wait_for_metric(&server, "metering_streams_open 1");
     expect_echo(&mut open_with_key(server.address(), "/live", &account.api_key), "third");
     expect_echo(&mut second, "second");
-    site.verify();
 }
 
 #[test]
@@ -154,7 +151,7 @@ fn connections_of_a_revoked_key_are_closed() {
 
 #[test]
 fn connection_ends_when_the_balance_is_used_up_by_other_requests() {
-    let (site, upstream) = (Site::new(), SocketUpstream::start());
+    let (site, upstream) = (Site::verified(), SocketUpstream::start());
     let (account, last) = (site.account("0.02"), site.account("0.01"));
     let server = setup(&site, &upstream).set("METERING_GATEWAY__STREAM_CHECK", "100ms").start();
     let mut paid_with_the_last = open_with_key(server.address(), "/live", &last.api_key);
@@ -164,12 +161,11 @@ fn connection_ends_when_the_balance_is_used_up_by_other_requests() {
     assert_eq!(expect_close(&mut socket), (1008, "the balance is used up".to_owned()));
     expect_echo(&mut paid_with_the_last, "still open");
     upstream.wait_for_open(1);
-    site.verify();
 }
 
 #[test]
 fn shutdown_closes_connections_and_does_not_wait_for_their_clients() {
-    let (site, upstream) = (Site::new(), SocketUpstream::start());
+    let (site, upstream) = (Site::verified(), SocketUpstream::start());
     let account = site.account("1");
     let mut server = setup(&site, &upstream).start();
     let mut socket = open_with_key(server.address(), "/live", &account.api_key);
@@ -184,12 +180,11 @@ fn shutdown_closes_connections_and_does_not_wait_for_their_clients() {
     assert!(server.wait().success());
     assert!(terminated.elapsed() < Duration::from_secs(18), "{:?}", terminated.elapsed());
     upstream.wait_for_open(0);
-    site.verify();
 }
 
 #[test]
 fn slow_reader_slows_the_upstream_down_and_gets_everything() {
-    let (site, upstream) = (Site::new(), SocketUpstream::start());
+    let (site, upstream) = (Site::verified(), SocketUpstream::start());
     let account = site.account("1");
     let server = setup(&site, &upstream).start();
     let mut socket = open_with_key(server.address(), "/live/flood", &account.api_key);
@@ -201,5 +196,4 @@ fn slow_reader_slows_the_upstream_down_and_gets_everything() {
         assert_eq!(socket.read().unwrap().len(), bytes, "{number}");
     }
     expect_echo(&mut socket, "at last");
-    site.verify();
 }

@@ -9,9 +9,7 @@ use crate::support::wire::{BASE, STREAM, balance};
 
 #[test]
 fn stream_of_any_length_is_charged_once() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "50ms").start();
+    let (_site, account, server) = Site::serving_with("1", |server| server.set("METERING_SAMPLE__BLOCK_TIME", "50ms"));
     let client = server.client_with(&account.api_key);
     let mut stream = client.open(STREAM);
     assert_eq!(stream.header("content-type"), Some("text/event-stream"));
@@ -22,12 +20,11 @@ fn stream_of_any_length_is_charged_once() {
     assert_eq!(balance(&client), "0.99");
     let _second = client.open(STREAM);
     assert_eq!(balance(&client), "0.98");
-    site.verify();
 }
 
 #[test]
 fn streams_are_limited_per_key_and_slots_are_freed() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("1"), site.account("1"));
     let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "3").start();
     let client = server.client_with(&account.api_key);
@@ -50,14 +47,12 @@ fn streams_are_limited_per_key_and_slots_are_freed() {
         std::thread::sleep(Duration::from_millis(20));
     };
     drop(again);
-    site.verify();
 }
 
 #[test]
 fn concurrent_streams_get_exactly_the_available_slots() {
-    let site = Site::new();
-    let account = site.account("10");
-    let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "5").start();
+    let (_site, account, server) =
+        Site::serving_with("10", |server| server.set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "5"));
     let client = server.client_with(&account.api_key);
     let opening: Vec<_> = (0..40)
         .map(|_| {
@@ -73,7 +68,7 @@ fn concurrent_streams_get_exactly_the_available_slots() {
 
 #[test]
 fn streams_of_a_revoked_key_end() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let (account, other) = (site.account("1"), site.account("1"));
     let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
     let client = server.client_with(&account.api_key);
@@ -92,5 +87,4 @@ fn streams_of_a_revoked_key_end() {
     upstream.wait_for_streams(1);
     upstream.send("for the other");
     let _ = others.read_until("for the other");
-    site.verify();
 }

@@ -46,7 +46,7 @@ fn serve((certificate, key): (rcgen::Certificate, rcgen::KeyPair)) -> u16 {
 
 #[test]
 fn upstream_is_trusted_by_certificate_and_name() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let (right, wrong) = (authority("authority.example"), authority("other.example"));
     let trusted = site.write("trusted.pem", &right.pem()).display().to_string();
@@ -71,5 +71,4 @@ fn upstream_is_trusted_by_certificate_and_name() {
         assert_eq!(client.get("/api/echo").expect(502).error(), "upstream_unreachable");
         assert_eq!(balance(&client), amount(7_198 * 1_000_000), "it was refunded");
     }
-    site.verify();
 }

@@ -1,9 +1,10 @@
 //! Several upstreams: which one serves a request, what goes on to the next one when it fails, and what that costs.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
+use metering_tests::listener;
 use metering_tests::ports::free_address;
 use metering_tests::response::Response;
 use metering_tests::server::Server;
@@ -35,19 +36,10 @@ struct State {
 
 impl Upstream {
     fn start(response: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State { response, health: OK, heads: Vec::new() }));
         let serving = Arc::clone(&state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&serving);
-                std::thread::spawn(move || {
-                    // The server may have gone, or only check that someone listens here.
-                    let _ = respond(stream, &state);
-                });
-            }
-        });
+        // The server may have gone.
+        let address = listener::serve(move |stream| drop(respond(stream, &serving)));
         Self { address, state }
     }
 
@@ -73,23 +65,7 @@ impl Upstream {
 }
 
 fn respond(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
-    }
-    if head.is_empty() {
-        return Ok(());
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
+    let Some((mut head, body)) = listener::read_request(&stream)? else { return Ok(()) };
     head.push_str(&String::from_utf8_lossy(&body));
     let response = {
         let mut state = state.lock().unwrap();
@@ -137,7 +113,7 @@ fn table(name: &str, url: &str, more: &str) -> String {
 impl Scene {
     /// A server with these tables.
     fn start(tables: &str) -> Self {
-        let (site, default) = (Site::new(), Upstream::start(OK));
+        let (site, default) = (Site::verified(), Upstream::start(OK));
         let account = site.account("2");
         let routes = site.write("routes.json", &catalogue()).display().to_string();
         let file = site.write("metering.toml", tables).display().to_string();
@@ -194,7 +170,6 @@ fn a_refused_connection_goes_on_to_the_next_upstream_and_is_charged_once() {
     let request = scene.request(&held);
     assert_eq!((request["upstream"].as_str(), request["settled_by"].as_str()), (Some("second"), Some("report")));
     assert_eq!(scene.balance(), "1.94");
-    scene.site.verify();
 }
 
 #[test]
@@ -210,7 +185,6 @@ fn an_upstream_has_its_own_name_for_the_model_and_its_own_price() {
     assert_eq!(response.header("x-bds-credit-charged"), Some("0.02"));
     assert!(second.last_head().ends_with(r#"{"model":"vendor/small"}"#), "{}", second.last_head());
     assert_eq!((scene.request(&response)["upstream"].as_str(), scene.balance().as_str()), (Some("second"), "1.97"));
-    scene.site.verify();
 }
 
 #[test]
@@ -225,7 +199,6 @@ fn a_503_goes_on_if_the_request_may_be_sent_twice() {
     second.responds_with(BUSY);
     let _ = scene.get("/v1/read").expect(503);
     assert_eq!((first.requests(), second.requests(), scene.balance().as_str()), (4, 3, "1.98"), "each was asked once");
-    scene.site.verify();
 }
 
 #[test]
@@ -238,7 +211,6 @@ fn a_body_that_breaks_off_is_not_replaced() {
         assert!(client.try_send(method, path, body).is_err(), "{path}: what has begun is cut off");
     }
     assert_eq!((first.requests(), second.requests(), scene.balance().as_str()), (2, 0, "1.98"));
-    scene.site.verify();
 }
 
 #[test]
@@ -266,7 +238,6 @@ fn an_upstream_that_fails_in_a_row_is_ejected_and_comes_back() {
         scene.get("/v1/read").expect(200).header("x-metering-upstream") == Some("first")
     });
     assert!(scene.server.client().get("/metrics").text().contains("metering_upstream_out{upstream=\"first\"} 0"));
-    scene.site.verify();
 }
 
 #[test]
@@ -326,7 +297,6 @@ fn each_upstream_gets_its_own_credentials_and_a_reload_takes_new_ones() {
     scene.server.expect_log("there is no upstream \"second\" in gateway.upstreams");
     let _ = served_by(scene.get("/v1/second"), "second");
     assert!(!scene.server.log().contains("key-of-"), "no credentials are logged");
-    scene.site.verify();
 }
 
 #[test]

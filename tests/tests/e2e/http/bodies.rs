@@ -7,14 +7,12 @@ use metering_tests::client::{connect, read_all};
 use metering_tests::response::Response;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::balance;
 
 #[test]
 fn bodies_are_accepted_up_to_the_limit() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let client = server.client_with(&account.api_key);
     let largest = vec![b'x'; 65_536];
     let response = client.send("POST", "/api/echo", Some(&largest)).expect(200);
@@ -46,9 +44,7 @@ fn body_announced_as_too_large_is_refused_before_it_is_sent() {
 
 #[test]
 fn endless_chunked_body_is_refused_at_the_limit() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let mut stream = connect(server.address()).unwrap();
     let head = format!(
         "POST /api/echo HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -75,9 +71,7 @@ fn body_limit_is_configurable() {
 
 #[test]
 fn expect_continue_is_honoured() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, _upstream, account, server) = served("1");
     let mut stream = connect(server.address()).unwrap();
     let head = format!(
         "POST /api/echo HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nConnection: close\r\nExpect: 100-continue\r\n\

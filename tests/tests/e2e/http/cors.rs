@@ -31,9 +31,7 @@ fn preflight(client: &Client, origin: &str, method: &str, path: &str) -> (u16, O
 
 #[test]
 fn only_listed_origins_may_call() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", PAGE).start();
+    let (_site, account, server) = Site::serving_with("1", |server| server.set("METERING_HTTP__ALLOWED_ORIGINS", PAGE));
     let (anonymous, client) = (server.client(), server.client_with(&account.api_key));
     let before = balance(&client);
     let own =
@@ -61,14 +59,11 @@ fn only_listed_origins_may_call() {
     let response = client.clone().with_header("Origin", ELSEWHERE).get("/credits/balance").expect(200);
     assert_eq!(response.header("access-control-allow-origin"), None);
     let _ = accepting(&client.with_header("Origin", ELSEWHERE)).post("/mcp", &initialize()).expect(403);
-    site.verify();
 }
 
 #[test]
 fn origins_listed_for_tools_may_call_only_tools() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_MCP__ALLOWED_ORIGINS", PAGE).start();
+    let (_site, account, server) = Site::serving_with("1", |server| server.set("METERING_MCP__ALLOWED_ORIGINS", PAGE));
     assert_eq!(preflight(&server.client(), PAGE, "POST", "/mcp"), (200, Some(PAGE.to_owned())));
     assert_eq!(preflight(&server.client(), PAGE, "GET", "/sse"), (200, Some(PAGE.to_owned())));
     assert_eq!(preflight(&server.client(), PAGE, "GET", BASE).1, None);
@@ -79,12 +74,11 @@ fn origins_listed_for_tools_may_call_only_tools() {
 
 #[test]
 fn browser_lets_only_listed_origins_call() {
-    let (site, pages) = (Site::new(), [Site::new(), Site::new()]);
+    let (site, pages) = (Site::verified(), [Site::new(), Site::new()]);
     let account = site.account("1");
     // Two servers, for pages of two other origins.
     let pages = pages.each_ref().map(|site| site.server().start());
     let [page, elsewhere] = pages.each_ref().map(|server| format!("http://{}", server.address()));
     let server = site.server().set("METERING_HTTP__ALLOWED_ORIGINS", &page).start();
     play("crossOrigin", &server, json!({"key": account.api_key, "page": page, "elsewhere": elsewhere}));
-    site.verify();
 }

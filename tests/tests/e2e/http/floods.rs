@@ -11,6 +11,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::mcp::metric;
 use crate::support::upstream::{Upstream, catalogue};
+use crate::support::wait::{until, until_within};
 use crate::support::wire::BASE;
 
 /// The longest that an honest client may wait, on a machine that is busy with a flood.
@@ -49,7 +50,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 
 #[test]
 fn idle_flood_from_few_addresses_delays_no_one_else() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     // Nothing times out during the test: only the limits make room.
     let server = limits(site.server(), 100, 50).set("METERING_HTTP__HEADER_TIMEOUT", "10m").start();
@@ -75,14 +76,9 @@ fn idle_flood_from_few_addresses_delays_no_one_else() {
         assert!(started.elapsed() < MAX_LATENCY, "round {round}: {:?}", started.elapsed());
     }
     // Connections take a moment to close.
-    let started = Instant::now();
-    while metric(&server, "metering_connections_open") > 100 {
-        assert!(started.elapsed() < MAX_LATENCY, "{}", metric(&server, "metering_connections_open"));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until_within(MAX_LATENCY, "connections are closed", || metric(&server, "metering_connections_open") <= 100);
     assert!(closed(&server, "server_limit") > 0);
     drop(flood);
-    site.verify();
 }
 
 #[test]
@@ -111,7 +107,7 @@ fn connections_are_limited_per_address() {
 
 #[test]
 fn requests_in_progress_are_not_closed_for_new_connections() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let setup = limits(site.server(), 4, 4).args(["--upstream", &upstream.url()]).args(catalogue(&site));
     let server = setup.start();
@@ -122,11 +118,7 @@ fn requests_in_progress_are_not_closed_for_new_connections() {
             std::thread::spawn(move || slow.get("/api/slow/1500"))
         })
         .collect();
-    let started = Instant::now();
-    while upstream.seen().len() < 4 {
-        assert!(started.elapsed() < Duration::from_secs(60), "{:?}", upstream.seen());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("the requests have arrived", || upstream.seen().len() >= 4);
     // A request from elsewhere waits for its turn.
     let mut other = connect_from(7, &server);
     other.write_all(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
@@ -136,7 +128,6 @@ fn requests_in_progress_are_not_closed_for_new_connections() {
     for waiting in waiting {
         assert_eq!(waiting.join().unwrap().expect(200).text(), "at last");
     }
-    site.verify();
 }
 
 #[test]
@@ -152,16 +143,14 @@ fn unread_pipelined_responses_are_dropped_in_time() {
     let _ = server.client().get("/health").expect(200);
     assert!(started.elapsed() < MAX_LATENCY, "{:?}", started.elapsed());
     // All are closed in the end, even if no other client needs the slots.
-    while metric(&server, "metering_connections_open") > 1 {
-        assert!(started.elapsed() < Duration::from_secs(90), "unread connections stayed open");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let all_closed = || metric(&server, "metering_connections_open") <= 1;
+    until_within(Duration::from_secs(90), "unread connections are closed", all_closed);
     assert!(closed(&server, "write_timeout") > 0);
 }
 
 #[test]
 fn unread_streams_end_with_their_key() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let (account, other) = (site.account("1"), site.account("1"));
     let setup = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site));
     let server = setup.set("METERING_HTTP__WRITE_TIMEOUT", "10m").start();
@@ -179,17 +168,13 @@ fn unread_streams_end_with_their_key() {
         }
     }
     let _ = site.admin_json(&["account", "revoke", &account.org_id, "--yes"]);
-    let revoked = Instant::now();
-    while metric(&server, "metering_streams_open") > 1 {
-        assert!(revoked.elapsed() < Duration::from_secs(50), "unread streams outlived their key");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let has_ended = || metric(&server, "metering_streams_open") <= 1;
+    until_within(Duration::from_secs(50), "unread streams end with their key", has_ended);
     upstream.wait_for_streams(1);
     assert_eq!(closed(&server, "stream_ended"), 8, "the server closed the unread streams");
     upstream.send("for the other");
     let _ = others.read_until("for the other");
     drop(unread);
-    site.verify();
 }
 
 #[cfg(target_os = "linux")]

@@ -275,9 +275,7 @@ fn missing_body_gets_408_and_no_charge() {
 
 #[test]
 fn half_open_connections_leave_room_for_others() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_HTTP__HEADER_TIMEOUT", "3s").start();
+    let (_site, account, server) = Site::serving_with("1", |server| server.set("METERING_HTTP__HEADER_TIMEOUT", "3s"));
     let mut idle: Vec<_> = (0..400).map(|_| connect(server.address()).unwrap()).collect();
     for stream in &mut idle {
         stream.write_all(b"GET /mpp/ethPrice HTTP/1.1\r\n").unwrap();

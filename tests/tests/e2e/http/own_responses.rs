@@ -5,7 +5,7 @@ use metering_tests::response::Response;
 use metering_tests::server::Server;
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::served;
 use crate::support::wire::{BASE, balance, usage_events};
 
 /// The response to a request with these extra header lines.
@@ -41,9 +41,7 @@ fn asset(client: &Client) -> String {
 
 #[test]
 fn head_matches_get_without_body() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let key = format!("Authorization: Bearer {}\r\n", account.api_key);
     let asset = asset(&server.client());
     let paths = [
@@ -87,9 +85,7 @@ fn head_matches_get_without_body() {
 
 #[test]
 fn head_of_a_metered_route_follows_the_catalogue() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let key = format!("Authorization: Bearer {}\r\n", account.api_key);
     // A route for GET only: a HEAD is not served, charged or forwarded.
     let (status, headers) = head(&server, "/api/echo/word", &key);
@@ -105,9 +101,7 @@ fn head_of_a_metered_route_follows_the_catalogue() {
 
 #[test]
 fn large_public_responses_are_compressed() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     let key = format!("Authorization: Bearer {}\r\n", account.api_key);
     for _ in 0..30 {
         let _ = server.client_with(&account.api_key).get("/api/echo/word").expect(200);
@@ -184,9 +178,7 @@ fn unchanged_assets_are_cached() {
 
 #[test]
 fn unknown_path_is_a_page_for_browsers_and_json_for_programs() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
     let person = server.client().with_header("Accept", browser);
     for path in ["/metring", "/signup", "/credits", "/nothing/here", "/healthz"] {

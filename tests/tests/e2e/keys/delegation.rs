@@ -17,7 +17,7 @@ fn in_seconds(seconds: u64) -> String {
 
 #[test]
 fn helper_gets_half_a_credit_for_an_hour() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("20");
     // Streams whose clients have gone count for a moment longer.
     let server = site.server().set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "1000").start();
@@ -48,14 +48,12 @@ fn helper_gets_half_a_credit_for_an_hour() {
     assert_eq!(client.get(BASE).expect(402).error(), "key_budget_exhausted");
     assert_eq!(agent.0.get(BASE).expect(402).error(), "key_budget_exhausted");
     assert_eq!(owner.get(BASE).status, 200);
-    site.verify();
 }
 
 #[test]
 fn key_expires_by_itself_and_its_stream_ends() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_GATEWAY__STREAM_CHECK", "100ms").start();
+    let (_site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_GATEWAY__STREAM_CHECK", "100ms"));
     let owner = server.client_with(&account.api_key);
     let key = made(&owner, &json!({"expires_at": in_seconds(3)}));
     let client = server.client_with(&key.secret);
@@ -73,9 +71,8 @@ fn key_expires_by_itself_and_its_stream_ends() {
 
 #[test]
 fn what_stops_a_key_stops_all_below_it() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_GATEWAY__STREAM_CHECK", "100ms").start();
+    let (_site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_GATEWAY__STREAM_CHECK", "100ms"));
     let owner = server.client_with(&account.api_key);
     let manages = json!({"scopes": ["call", "read", "manage"]});
     let parent = made(&owner, &manages);
@@ -99,14 +96,11 @@ fn what_stops_a_key_stops_all_below_it() {
     assert_eq!(client.get(BASE).expect(401).error(), "unauthorized");
     let _ = stream.finish();
     assert_eq!(owner.get(BASE).status, 200);
-    site.verify();
 }
 
 #[test]
 fn key_gives_away_no_more_than_it_has() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     let terms = json!({"scopes": ["call", "manage"], "routes": ["/mpp/snapshot/*"], "networks": ["127.0.0.0/8"],
         "expires_at": in_seconds(600), "limit": 1, "max_in_flight": 2, "requests_per_minute": 10});

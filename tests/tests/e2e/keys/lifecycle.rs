@@ -8,7 +8,7 @@ use crate::support::wire::BASE;
 
 #[test]
 fn key_is_made_listed_changed_and_deleted() {
-    let site = Site::new();
+    let site = Site::verified();
     let (account, other) = (site.account("2"), site.account("2"));
     let server = site.server().start();
     let (client, stranger) = (server.client_with(&account.api_key), server.client_with(&other.api_key));
@@ -54,14 +54,11 @@ fn key_is_made_listed_changed_and_deleted() {
         "an account keeps its first"
     );
     assert!(!server.log().contains("sk_live_"));
-    site.verify();
 }
 
 #[test]
 fn wrong_fields_are_named() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let client = server.client_with(&account.api_key);
     // body, the field that is named
     let table = [
@@ -124,9 +121,8 @@ fn other_methods_are_refused_with_those_that_exist() {
 
 #[test]
 fn keys_are_listed_in_parts_and_their_number_is_limited() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_LIMITS__MAX_KEYS_PER_ACCOUNT", "6").start();
+    let (_site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_LIMITS__MAX_KEYS_PER_ACCOUNT", "6"));
     let client = server.client_with(&account.api_key);
     let made: Vec<_> = (0..5).map(|_| made(&client, &json!({}))).collect();
     assert_eq!(client.post("/keys", &json!({"name": "one more"})).expect(409).error(), "conflict");
@@ -164,9 +160,7 @@ fn changes_of_keys_are_rate_limited_for_each_key() {
 
 #[test]
 fn usage_names_the_key() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let client = server.client_with(&account.api_key);
     let response = client.post("/keys", &json!({"name": "=cmd()", "limit": 1})).expect(201);
     let key = Made::of(&response);

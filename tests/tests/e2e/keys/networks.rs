@@ -20,7 +20,7 @@ fn from(client: &Client, address: &str) -> Client {
 
 #[test]
 fn key_is_refused_everywhere_from_elsewhere() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("2");
     let setup = site.server().set("METERING_HTTP__TRUSTED_PROXIES", "127.0.0.1");
     let server = setup.set("METERING_BILLING__INTERNAL_SECRET", SECRET).start();
@@ -57,14 +57,11 @@ fn key_is_refused_everywhere_from_elsewhere() {
     assert_eq!(deduct(json!(null)).expect(403).error(), "key_network");
     assert_eq!(resolver.post("/internal/billing/deduct", &json!({"path": 1})).expect(400).error(), "validation_failed");
     assert_eq!(resolver.send("POST", "/internal/billing/lookup", None).status, 200, "asks about a key of another");
-    site.verify();
 }
 
 #[test]
 fn forwarded_addresses_of_clients_are_not_believed() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     let remote = server.client_with(&made(&owner, &json!({"networks": ["203.0.113.0/24"]})).secret);
     assert_eq!(from(&remote, "203.0.113.9").get(BASE).expect(403).error(), "key_network");

@@ -11,9 +11,7 @@ const ROTATION: &str = "8e03978e-40d5-43e8-bc93-6894a57f9324";
 
 #[test]
 fn old_secret_works_until_its_grace_is_over() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     let key = made(&owner, &json!({"limit": 1}));
     let (old, path) = (server.client_with(&key.secret), format!("{}/rotate", key.path()));
@@ -32,14 +30,11 @@ fn old_secret_works_until_its_grace_is_over() {
     for body in [json!({"grace_seconds": 604_801}), json!({"grace_seconds": -1}), json!({"grace": 1})] {
         assert_eq!(owner.post(&path, &body).expect(400).error(), "validation_failed", "{body}");
     }
-    site.verify();
 }
 
 #[test]
 fn lost_response_of_a_rotation_can_be_fetched_again() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     let key = made(&owner, &json!({"scopes": ["call", "manage"]}));
     let path = format!("{}/rotate", key.path());
@@ -55,9 +50,8 @@ fn lost_response_of_a_rotation_can_be_fetched_again() {
 
 #[test]
 fn leaked_key_stops_until_it_is_rotated() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_GATEWAY__STREAM_CHECK", "100ms").start();
+    let (_site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_GATEWAY__STREAM_CHECK", "100ms"));
     let (owner, anyone) = (server.client_with(&account.api_key), server.client());
     let key = made(&owner, &json!({"scopes": ["call", "read", "manage"]}));
     let below = made(&server.client_with(&key.secret), &json!({}));
@@ -78,7 +72,6 @@ fn leaked_key_stops_until_it_is_rotated() {
     assert_eq!(owner.get(&below.path()).status, 404);
     assert_eq!(server.client_with(&key.secret).get(BASE).status, 401);
     assert!(!server.log().contains("sk_live_"));
-    site.verify();
 }
 
 #[test]

@@ -169,5 +169,4 @@ fn last_of_many_concurrent_rotations_keeps_its_key() {
     let [live] = live.as_slice() else { panic!("{} keys are live", live.len()) };
     let summary = shop.server.client_with(live).get("/credits/usage/summary").expect(200).json();
     assert_eq!(summary["totals"]["usage_events"], served, "exactly the served requests were charged");
-    shop.site.verify();
 }

@@ -103,9 +103,7 @@ fn is_refused(client: &Client, method: &str, path: &str) -> bool {
 
 #[test]
 fn each_endpoint_takes_one_scope() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let owner = server.client_with(&account.api_key);
     for scope in SCOPES {
         let key = made(&owner, &json!({"scopes": [scope]}));
@@ -150,9 +148,8 @@ fn table_has_every_endpoint_that_takes_a_key() {
 
 #[test]
 fn routes_of_a_key_are_checked_before_the_price() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().set("METERING_BILLING__INTERNAL_SECRET", "correct horse battery").start();
+    let (_site, account, server) =
+        Site::serving_with("2", |server| server.set("METERING_BILLING__INTERNAL_SECRET", "correct horse battery"));
     let owner = server.client_with(&account.api_key);
     let key = made(&owner, &json!({"scopes": ["call"], "routes": [format!("GET {BASE}")]}));
     let client = server.client_with(&key.secret);

@@ -33,10 +33,8 @@ fn settled(client: &Client) -> String {
 
 #[test]
 fn clients_pay_for_the_tokens_that_they_used() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let site = Site::new();
+    metering_tests::skip_if!(litellm::is_skipped());
+    let site = Site::verified();
     let server = setup(&site, &price("hold")).start();
     for language in LANGUAGES {
         let key = site.account("1").api_key;
@@ -49,16 +47,13 @@ fn clients_pay_for_the_tokens_that_they_used() {
         assert_eq!((&stream["credit_held"], &stream["credit_charged"]), (&json!("0.5"), &Value::Null), "{stream}");
         assert_eq!(settled(&client), "0.592", "{language:?}");
     }
-    site.verify();
 }
 
 /// The shipped catalogue as it is, in front of LiteLLM: prompts have one token for each word.
 #[test]
 fn shipped_catalogue_sells_models_of_litellm() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let site = Site::new();
+    metering_tests::skip_if!(litellm::is_skipped());
+    let site = Site::verified();
     let catalogue = shipped().join("routes.json").display().to_string();
     let server = in_front_of_litellm(&site).args(["--catalogue", &catalogue]).start();
     let hello = json!([{"role": "user", "content": "Tell me a story."}]);
@@ -78,15 +73,12 @@ fn shipped_catalogue_sells_models_of_litellm() {
     let models = client.get("/v1/models").expect(200).json();
     assert!(models["data"].as_array().is_some_and(|models| !models.is_empty()), "{models}");
     assert_eq!(settled(&client), "1");
-    site.verify();
 }
 
 #[test]
 fn client_that_leaves_a_stream_pays_for_all_its_tokens() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let site = Site::new();
+    metering_tests::skip_if!(litellm::is_skipped());
+    let site = Site::verified();
     let server = setup(&site, &price("hold")).start();
     for language in LANGUAGES {
         let key = site.account("1").api_key;
@@ -94,15 +86,12 @@ fn client_that_leaves_a_stream_pays_for_all_its_tokens() {
         assert_eq!(left["usage"], Value::Null, "{left}");
         assert_eq!(settled(&server.client_with(&key)), "0.796", "{language:?}");
     }
-    site.verify();
 }
 
 /// `missing` punishes clients, and this is the model's failure: the nine bytes of five words are at most nine tokens.
 #[test]
 fn stream_that_breaks_in_the_model_costs_what_was_delivered() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     for missing in ["hold", "minimum", "release"] {
         let site = Site::new();
         let mut price = price(missing);
@@ -120,9 +109,7 @@ fn stream_that_breaks_in_the_model_costs_what_was_delivered() {
 
 #[test]
 fn cost_above_the_hold_is_capped_or_charged_in_full() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     for (over, left) in [("cap", "0.5"), ("debt", "-19.004")] {
         let site = Site::new();
         let mut price = price("hold");
@@ -138,10 +125,8 @@ fn cost_above_the_hold_is_capped_or_charged_in_full() {
 
 #[test]
 fn concurrent_calls_never_use_more_than_the_balance() {
-    if litellm::is_skipped() {
-        return;
-    }
-    let site = Site::new();
+    metering_tests::skip_if!(litellm::is_skipped());
+    let site = Site::verified();
     let server = setup(&site, &price("hold")).set("METERING_GATEWAY__MAX_STREAMS_PER_KEY", "100").start();
     for language in LANGUAGES {
         let key = site.account("2").api_key;
@@ -159,5 +144,4 @@ fn concurrent_calls_never_use_more_than_the_balance() {
             "{language:?}"
         );
     }
-    site.verify();
 }

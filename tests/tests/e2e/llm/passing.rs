@@ -8,9 +8,7 @@ use crate::llm::setup::{COMPLETION_TOKENS, setup, text};
 
 #[test]
 fn clients_cannot_turn_the_usage_of_streams_off() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     let site = Site::new();
     let key = site.account("1").api_key;
     let server = setup(&site, &json!("0.01")).start();
@@ -34,9 +32,7 @@ fn clients_cannot_turn_the_usage_of_streams_off() {
 
 #[test]
 fn route_of_a_model_serves_no_other() {
-    if litellm::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(litellm::is_skipped());
     let site = Site::new();
     let key = site.account("1").api_key;
     let server = setup(&site, &json!("0.01")).start();

@@ -34,7 +34,7 @@ pub(super) fn shipped() -> PathBuf {
 
 impl Scene {
     pub(super) fn new() -> Self {
-        Self::selling(Site::new(), &shipped().join("routes.json"))
+        Self::selling(Site::verified(), &shipped().join("routes.json"))
     }
 
     /// The same with another catalogue.

@@ -38,7 +38,7 @@ fn tool(session: &Session, name: &str) -> Value {
 
 #[test]
 fn tools_of_post_routes_send_their_body() {
-    let (site, upstream) = (Site::new(), Script::start());
+    let (site, upstream) = (Site::verified(), Script::start());
     let file = site.write("bodies.json", &catalogue());
     let server = site.server().args(["--upstream", &upstream.url(), "--catalogue", file.to_str().unwrap()]).start();
     for_each_client(|agent, transport| {
@@ -56,7 +56,6 @@ fn tools_of_post_routes_send_their_body() {
         session.close();
     }
     drop(server);
-    site.verify();
 }
 
 /// Calls each tool, with an account of one credit.
@@ -118,7 +117,7 @@ fn use_tools(session: &Session, upstream: &Script) {
 
 #[test]
 fn body_that_does_not_fit_is_a_tool_error_and_costs_nothing() {
-    let (site, upstream) = (Site::new(), Script::start());
+    let (site, upstream) = (Site::verified(), Script::start());
     let account = site.account("1");
     let file = site.write("bodies.json", &catalogue());
     let server = site.server().args(["--upstream", &upstream.url(), "--catalogue", file.to_str().unwrap()]).start();
@@ -143,5 +142,4 @@ fn body_that_does_not_fit_is_a_tool_error_and_costs_nothing() {
     });
     assert_eq!(balance(&server.client_with(&account.api_key)), "1");
     drop(server);
-    site.verify();
 }

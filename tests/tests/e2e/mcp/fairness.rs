@@ -26,19 +26,18 @@ fn assert_served(server: &Server, key: &str) {
 
 #[test]
 fn accounts_without_credits_cannot_lock_others_out() {
-    let site = Site::new();
+    let site = Site::verified();
     let (empty, paying) = ([(); 32].map(|()| site.account("0")), site.account("1"));
     let server = site.server().set("METERING_MCP__MAX_SESSIONS", "100").start();
     let held: Vec<_> = empty.iter().map(|account| open_sessions(&server.client_with(&account.api_key))).collect();
     assert!(held.iter().all(|streams| streams.len() <= 4), "an account without credit can hold few");
     assert_eq!(metric(&server, "metering_mcp_sessions"), 100, "together they can fill the server");
     assert_served(&server, &paying.api_key);
-    site.verify();
 }
 
 #[test]
 fn accounts_with_credit_share_the_sessions_fairly() {
-    let site = Site::new();
+    let site = Site::verified();
     let accounts = [(); 8].map(|()| site.account("1"));
     let server = site.server().set("METERING_MCP__MAX_SESSIONS", "40").start();
     let [first, second, new_accounts @ ..] = &accounts;
@@ -51,7 +50,6 @@ fn accounts_with_credit_share_the_sessions_fairly() {
         // Accounts with their share of sessions are served within it.
         let _ = post(&server.client_with(&account.api_key), "/mcp", &initialize()).expect(200);
     }
-    site.verify();
 }
 
 #[test]

@@ -133,9 +133,7 @@ fn unlisted_host_or_origin_is_refused_everywhere() {
 
 #[test]
 fn invalid_message_is_refused_and_session_continues() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let (mut stream, endpoint) = sse_session(&client);
     let session = streamable_session(&client);
@@ -328,9 +326,7 @@ fn keys_are_not_logged_and_clients_cannot_flood_the_log() {
 
 #[test]
 fn disabled_surfaces_are_not_served() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_SURFACES", "metering,gateway").start();
+    let (site, account, server) = Site::serving_with("1", |server| server.set("METERING_SURFACES", "metering,gateway"));
     let client = server.client_with(&account.api_key);
     for response in [client.get("/sse"), post(&client, "/mcp", &initialize()), client.get("/messages/")] {
         assert_eq!(response.status, 404, "{response:?}");

@@ -30,7 +30,7 @@ fn assert_dead(session: &Session, transport: Transport) {
 
 #[test]
 fn rotated_key_ends_its_session_and_new_key_opens_one() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().start();
     for_each_client(|agent, transport| {
         let account = site.account("1");
@@ -48,7 +48,6 @@ fn rotated_key_ends_its_session_and_new_key_opens_one() {
         session.close();
         assert_eq!(balance(&server.client_with(new_key)), amount(CREDIT - 2 * BASE_CALL));
     });
-    site.verify();
 }
 
 #[test]

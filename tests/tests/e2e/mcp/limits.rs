@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::mcp::http::{accepting, call, initialize, post, sse_session, streamable_session};
 use crate::mcp::{BASE_TOOL, metric, wait_for_sessions};
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, usage_events};
 
 #[test]
@@ -56,7 +56,7 @@ fn two_hundred_sessions_are_served_and_charged_exactly() {
 
 #[test]
 fn killed_client_leaves_no_session_or_stream() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let server = site
         .server()
         .args(["--upstream", &upstream.url()])
@@ -84,7 +84,6 @@ fn killed_client_leaves_no_session_or_stream() {
         let client = server.client_with(&account.api_key);
         assert_eq!(balance(&client), amount(CREDIT - BASE_CALL - 72_000_000), "{sdk:?} {transport:?}");
     }
-    site.verify();
 }
 
 #[test]
@@ -207,9 +206,7 @@ fn sessions_are_limited_per_key_and_per_server() {
 
 #[test]
 fn server_stops_promptly_with_open_sessions() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let mut server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, mut server) = served("1");
     let client = server.client_with(&account.api_key);
     let open: Vec<_> = (0..10).map(|_| sse_session(&client)).collect();
     for (_, endpoint) in &open[..2] {
@@ -233,5 +230,4 @@ fn server_stops_promptly_with_open_sessions() {
     drop(server);
     let server = site.server().start();
     let _ = post(&server.client_with(&account.api_key), "/mcp", &initialize()).expect(200);
-    site.verify();
 }

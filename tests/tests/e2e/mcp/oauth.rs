@@ -35,7 +35,7 @@ fn form(client: &Client, path: &str, fields: &[(&str, &str)]) -> Response {
 
 #[test]
 fn agents_of_both_sdks_get_a_key_with_a_budget_and_refresh_it() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().start();
     let url = format!("http://{}/mcp", server.address());
     for sdk in Sdk::ALL {
@@ -62,7 +62,6 @@ fn agents_of_both_sdks_get_a_key_with_a_budget_and_refresh_it() {
         assert_eq!(refused.expect(400).json()["error"], "invalid_request", "client_id is required");
     }
     assert!(!server.log().contains("sk_live_") && !server.log().contains("ogt_"));
-    site.verify();
 }
 
 #[test]

@@ -50,9 +50,7 @@ fn refusals_because_of_the_key_are_results() {
 
 #[test]
 fn requests_in_progress_count_for_tools_too() {
-    let site = Site::new();
-    let account = site.account("2");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("2");
     let key = made(&server.client_with(&account.api_key), &json!({"max_in_flight": 1}));
     let client = server.client_with(&key.secret);
     let session = streamable_session(&client);

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::mcp::http::{call, initialize, post, sse_session, streamable_session};
 use crate::mcp::{BASE_TOOL, STREAM_TOOL, charged, credits, expected_tools, for_each_client};
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::served;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 /// A server that serves only MCP, on its own site.
@@ -30,7 +30,7 @@ fn url(address: SocketAddr) -> String {
 
 #[test]
 fn separate_process_gives_same_results_without_a_database() {
-    let (site, mcp_site) = (Site::new(), Site::new());
+    let (site, mcp_site) = (Site::verified(), Site::new());
     let gateway = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     let server = mcp_server(&mcp_site, &url(gateway.address()));
     for_each_client(|agent, transport| {
@@ -69,12 +69,11 @@ fn separate_process_gives_same_results_without_a_database() {
     assert_eq!(resource["authorization_servers"], json!([url(gateway.address())]));
     assert!(!mcp_site.database().exists(), "the MCP process must not create a database");
     assert_eq!(balance(&gateway.client_with(&account.api_key)), "1");
-    site.verify();
 }
 
 #[test]
 fn gateway_outage_ends_no_session() {
-    let (site, mcp_site) = (Site::new(), Site::new());
+    let (site, mcp_site) = (Site::verified(), Site::new());
     let account = site.account("1");
     let gateway = site.server().start();
     let address = gateway.address();
@@ -107,14 +106,11 @@ fn gateway_outage_ends_no_session() {
     let seen = stream.read_until("credits_charged");
     assert!(seen.contains("\"id\":3") && !seen.contains("\"id\":2"), "{seen}");
     assert_eq!(balance(&Client::new(address).with_key(&account.api_key)), amount(CREDIT - BASE_CALL));
-    site.verify();
 }
 
 #[test]
 fn upstream_never_sees_a_key() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (_site, upstream, account, server) = served("1");
     for_each_client(|agent, transport| {
         let session = agent.connect(&server, transport, &account.api_key);
         let tools = session.tools();
@@ -141,7 +137,6 @@ fn upstream_never_sees_a_key() {
             assert!(!seen.headers.contains_key(name), "{text}");
         }
     }
-    site.verify();
 }
 
 /// A server that records every request with its key, and sends scripted responses.

@@ -29,7 +29,7 @@ fn connect(agent: &Agent, environment: &[(&'static str, String)]) -> metering_te
 
 #[test]
 fn both_official_clients_use_every_tool_of_a_local_server() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     for sdk in Sdk::ALL {
         let account = site.account("1");
@@ -59,7 +59,6 @@ fn both_official_clients_use_every_tool_of_a_local_server() {
         let mut calls = usage["transactions"].as_array().unwrap().iter().filter(|entry| entry["type"] == "usage");
         assert!(calls.all(|entry| entry["client_source"] == "mcp"), "{usage}");
     }
-    site.verify();
 }
 
 #[test]
@@ -84,9 +83,7 @@ fn exhausted_credits_are_a_tool_error_of_a_local_server() {
 
 #[test]
 fn only_messages_are_printed_and_end_of_input_exits() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let variables = environment(&site, &server, &account.api_key);
     let mut command = Command::new(program("metering"));
     command.arg("mcp").envs(variables).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -126,9 +123,7 @@ fn missing_key_is_explained_and_nothing_starts() {
 
 #[test]
 fn hosted_and_local_tools_share_the_operators_prefix() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_MCP__TOOL_PREFIX", "acme_").start();
+    let (site, account, server) = Site::serving_with("1", |server| server.set("METERING_MCP__TOOL_PREFIX", "acme_"));
     let client = server.client_with(&account.api_key);
     let session = streamable_session(&client);
     let listed = post(&session, "/mcp", &json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})).expect(200).json();

@@ -11,7 +11,7 @@ use crate::support::wire::{BASE_CALL, amount, balance, usage_events};
 
 #[test]
 fn exhausted_credits_are_a_tool_error_until_granted_more() {
-    let site = Site::new();
+    let site = Site::verified();
     let server = site.server().args(selling(&site)).start();
     let offered = server.client().get("/credits/plans").expect(200).json();
     assert!(!offered["plans"].as_array().unwrap().is_empty(), "{offered}");
@@ -42,7 +42,6 @@ fn exhausted_credits_are_a_tool_error_until_granted_more() {
         let client = server.client_with(&account.api_key);
         assert_eq!((balance(&client), usage_events(&client)), (amount(left), 3));
     });
-    site.verify();
 }
 
 #[test]

@@ -11,9 +11,7 @@ use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
 #[test]
 fn every_client_lists_all_tools() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     for_each_client(|agent, transport| {
         let session = agent.connect(&server, transport, &account.api_key);
         assert_listing(&session);
@@ -66,7 +64,7 @@ fn assert_schema(schema: &Value, expected: &ExpectedTool) {
 
 #[test]
 fn every_tool_returns_the_gateways_response_and_is_charged() {
-    let (site, direct) = (Site::new(), Site::new());
+    let (site, direct) = (Site::verified(), Site::new());
     let server = site.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
     // The same responses from another server, whose books are not checked.
     let reference = direct.server().set("METERING_SAMPLE__BLOCK_TIME", "200ms").start();
@@ -97,7 +95,6 @@ fn every_tool_returns_the_gateways_response_and_is_charged() {
         assert_eq!(plans, server.client().get("/credits/plans").expect(200).json());
         assert_charges(&site, &server.client_with(&account.api_key), left, &tools);
     });
-    site.verify();
 }
 
 #[track_caller]
@@ -128,7 +125,7 @@ fn assert_charges(site: &Site, client: &metering_tests::client::Client, left: i6
 
 #[test]
 fn stream_tool_returns_after_its_events_or_timeout() {
-    let site = Site::new();
+    let site = Site::verified();
     let server =
         site.server().set("METERING_SAMPLE__BLOCK_TIME", "20ms").set("METERING_MCP__STREAM_WAIT", "30s").start();
     let slow = Site::new();
@@ -149,14 +146,11 @@ fn stream_tool_returns_after_its_events_or_timeout() {
         let data = charged(session.call(STREAM_TOOL, &json!({"max_events": 50})), 72_000_000, CREDIT - 72_000_000);
         assert_eq!(data["ended_by"], "time", "{data}");
     });
-    site.verify();
 }
 
 #[test]
 fn invalid_arguments_are_tool_errors_and_cost_nothing() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let by_block = "bds_mpp_snapshot_allTrades_block_number";
     let metadata = "bds_mpp_pool_pool_address_metadata";
     // tool, arguments, field in the error
@@ -197,14 +191,11 @@ fn invalid_arguments_are_tool_errors_and_cost_nothing() {
         assert_eq!(credits(&own["credit_balance"]), "1");
     });
     assert_eq!(balance(&server.client_with(&account.api_key)), "1");
-    site.verify();
 }
 
 #[test]
 fn upstream_errors_are_tool_errors_with_their_json() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let nowhere = "0x00000000000000000000000000000000000000aa";
     for_each_client(|agent, transport| {
         let session = agent.connect(&server, transport, &account.api_key);
@@ -218,14 +209,11 @@ fn upstream_errors_are_tool_errors_with_their_json() {
         assert_eq!(credits(&error["credits_charged"]), amount(BASE_CALL), "{error}");
         assert_ne!(balance(&server.client_with(&account.api_key)), before);
     });
-    site.verify();
 }
 
 #[test]
 fn legacy_handshake_lists_the_same_tools() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let Some(agent) = Agent::start(Sdk::Python) else { return };
     for (index, transport) in Transport::ALL.into_iter().enumerate() {
         let session = agent.connect_with_handshake(&server, transport, &account.api_key);
@@ -236,5 +224,4 @@ fn legacy_handshake_lists_the_same_tools() {
         session.close();
     }
     let _ = server.client_with(&account.api_key).get(BASE).expect(200);
-    site.verify();
 }

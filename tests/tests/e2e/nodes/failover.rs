@@ -34,9 +34,7 @@ fn longest_pause(accepted: &Mutex<Vec<Instant>>, started: Instant) -> Duration {
 
 #[test]
 fn promoted_standby_has_every_confirmed_charge() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (mut primary, standby) = primary_and_standby();
     let site = Site::on_database(failover_url(&primary, &standby));
     let nodes = three_nodes(&site);
@@ -95,9 +93,7 @@ fn another_waiting_commit(primary: &Cluster, known: &str) -> String {
 
 #[test]
 fn commit_interrupted_while_replicating_is_charged_once() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (primary, mut standby) = primary_and_standby();
     let site = Site::on_database(failover_url(&primary, &standby));
     let node = site.server().start();
@@ -132,9 +128,7 @@ fn usage_events_of(standby: &Cluster) -> String {
 
 #[test]
 fn lost_standby_stops_charges_until_it_returns() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (primary, mut standby) = primary_and_standby();
     let site = Site::on_database(failover_url(&primary, &standby));
     let node = site.server().start();

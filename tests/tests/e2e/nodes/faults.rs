@@ -23,9 +23,7 @@ fn proxied_nodes<const N: usize>(url: &str, cluster: &Cluster) -> ([DatabaseProx
 
 #[test]
 fn every_response_is_true_when_commits_are_cut() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::shared();
     let (proxies, nodes, site) = proxied_nodes(&cluster.fresh_schema(), cluster);
     let account = site.account("1000");
@@ -49,9 +47,7 @@ fn every_response_is_true_when_commits_are_cut() {
 
 #[test]
 fn sequential_requests_with_cut_commits_are_charged_once_or_refused() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::shared();
     let url = cluster.fresh_schema();
     let ([proxy], [node], site) = proxied_nodes(&url, cluster);
@@ -69,9 +65,7 @@ fn sequential_requests_with_cut_commits_are_charged_once_or_refused() {
 
 #[test]
 fn silent_database_ends_startup_in_bounded_time() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let proxy = DatabaseProxy::to(Cluster::shared().address());
     proxy.fall_silent();
     let url = format!("postgres://metering:hunter2@{}/postgres", proxy.address());
@@ -87,9 +81,7 @@ fn silent_database_ends_startup_in_bounded_time() {
 
 #[test]
 fn silent_host_is_skipped_for_a_working_one() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::shared();
     let silent = DatabaseProxy::to(cluster.address());
     silent.fall_silent();
@@ -110,9 +102,7 @@ fn silent_host_is_skipped_for_a_working_one() {
 
 #[test]
 fn read_only_primary_is_abandoned_until_it_accepts_writes() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::start(&["fsync=off"]);
     let site = Site::on_database(cluster.url());
     let node = site.server().start();
@@ -135,9 +125,7 @@ fn read_only_primary_is_abandoned_until_it_accepts_writes() {
 
 #[test]
 fn database_silent_under_load_is_abandoned_and_found_again() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::shared();
     let url = cluster.fresh_schema();
     let ([proxy], [node], site) = proxied_nodes(&url, cluster);
@@ -187,9 +175,7 @@ fn wait_for_log(node: &Server, parts: &[&str]) {
 
 #[test]
 fn database_errors_are_logged() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::start(&["fsync=off"]);
     cluster.run("CREATE ROLE node LOGIN PASSWORD 'right'");
     cluster.run("CREATE SCHEMA node AUTHORIZATION node");

@@ -54,9 +54,7 @@ fn clients(nodes: &[&Server], key: &str) -> Vec<Client> {
 
 #[test]
 fn rotation_on_one_node_takes_effect_on_all() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let Some(shop) = Shop::open_on(Site::on_database(Cluster::shared().fresh_schema())) else { return };
     let others = [shop.another(), shop.another()];
     let nodes = [&shop.server, &others[0], &others[1]];

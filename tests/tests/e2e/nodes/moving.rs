@@ -25,9 +25,7 @@ fn load(server: &Server, account: &IssuedAccount, each: u64) -> RunningLoad {
 
 #[test]
 fn moved_service_continues_on_several_nodes() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     away_from_midnight();
     let old = Site::new();
     let (busy, capped) = (old.account("1"), old.account_with_caps("1", 0, 50));

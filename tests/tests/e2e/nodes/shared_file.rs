@@ -36,7 +36,7 @@ fn two_servers_share_balance_and_caps_exactly() {
 
 #[test]
 fn admin_commands_take_effect_immediately_in_a_busy_server() {
-    let site = Site::new();
+    let site = Site::verified();
     let (busy, account, leaving) = (site.account("1000"), site.account("0"), site.account("1"));
     let server = site.server().start();
     let call = vec![request("GET", BASE, Some(&busy.api_key), &[])];
@@ -64,15 +64,12 @@ fn admin_commands_take_effect_immediately_in_a_busy_server() {
     assert_eq!((result.responses(), result.errors), (result.with_status(200), 0), "{result:?}");
     let used = i64::try_from(result.with_status(200)).unwrap() * 1_000_000;
     assert_eq!(balance(&server.client_with(&busy.api_key)), amount(7_200_000_000_000 - used));
-    site.verify();
 }
 
 #[test]
 fn command_line_and_server_show_the_same() {
     away_from_midnight();
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     for _ in 0..5 {
         let _ = client.get("/mpp/ethPrice").expect(200);

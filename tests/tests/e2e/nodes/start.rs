@@ -10,9 +10,7 @@ use crate::support::wire::{BASE, usage_events};
 
 #[test]
 fn twenty_nodes_start_together_on_an_empty_database() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::start(&["fsync=off"]);
     let site = Site::on_database(format!("{}?pool_size=4", cluster.url()));
     let nodes: Vec<Server> = thread::scope(|scope| {
@@ -30,9 +28,7 @@ fn twenty_nodes_start_together_on_an_empty_database() {
 
 #[test]
 fn unknown_schema_is_refused_and_left_unchanged() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let cluster = Cluster::start(&["fsync=off"]);
     let site = Site::on_database(cluster.url());
     // what another program did, part of the message, a query of the state afterwards and its result

@@ -61,9 +61,7 @@ fn misspelt_catalogue_key_stops_startup_and_is_named() {
 
 #[test]
 fn misspelt_path_suggests_the_right_route() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let refused = server.client_with(&account.api_key).get("/mpp/ethprice").expect(404);
     assert_eq!(
         (refused.error(), refused.json()["nearest_route"].as_str()),
@@ -78,9 +76,7 @@ fn misspelt_path_suggests_the_right_route() {
 
 #[test]
 fn buying_is_not_suggested_when_nothing_is_for_sale() {
-    let site = Site::new();
-    let account = site.account("0");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("0");
     let refused = server.client_with(&account.api_key).get("/mpp/ethPrice").expect(402);
     let message = refused.json()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("ask the operator") && !message.contains("buy"), "{message}");

@@ -50,9 +50,7 @@ impl ConnectionTest<'_> {
 
 #[test]
 fn database_is_trusted_by_certificate_and_name() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (cluster, authority_pem) = database(&["localhost"]);
     let site = Site::new();
     let right = site.write("right.pem", &authority_pem).display().to_string();
@@ -87,9 +85,7 @@ fn database_is_trusted_by_certificate_and_name() {
 
 #[test]
 fn encryption_follows_what_either_side_requires() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let plain = Cluster::start(&["fsync=off"]);
     let connection_test = ConnectionTest { cluster: &plain, site: Site::new() };
     connection_test.assert_accepted("127.0.0.1", "sslmode=disable");

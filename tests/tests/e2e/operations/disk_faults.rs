@@ -52,7 +52,7 @@ fn ready(server: &Server) -> u16 {
 
 #[test]
 fn failed_flush_is_reported_as_unknown_outcome() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let faults = Faults::on(&site);
     let short = |server: ServerSetup| server.set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "1s");
@@ -84,12 +84,11 @@ fn failed_flush_is_reported_as_unknown_outcome() {
         std::thread::sleep(Duration::from_millis(500));
     }
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 2);
-    site.verify();
 }
 
 #[test]
 fn full_disk_charges_nothing_and_fails_ready() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let faults = Faults::on(&site);
     let server = faults.under(site.server()).start();
@@ -124,7 +123,6 @@ fn full_disk_charges_nothing_and_fails_ready() {
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(code_of(&server, &account.api_key).0, 200);
-    site.verify();
 }
 
 #[test]
@@ -151,7 +149,7 @@ fn server_stops_when_its_database_files_are_deleted() {
 
 #[test]
 fn corruption_fails_ready_and_never_replaces_a_good_backup() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let backup = site.path("backup.db");
     let make_backup = || site.admin(&["backup", backup.to_str().unwrap(), "--force"]);
@@ -185,5 +183,4 @@ fn corruption_fails_ready_and_never_replaces_a_good_backup() {
     }
     let server = site.server().start();
     assert_eq!((code_of(&server, &account.api_key).0, ready(&server)), (200, 200));
-    site.verify();
 }

@@ -101,7 +101,7 @@ fn port_in_use_is_a_clear_error() {
 
 #[test]
 fn newer_database_is_refused_and_left_unchanged() {
-    let site = Site::new();
+    let site = Site::verified();
     let _ = site.account("1");
     let set = |version: i64| {
         let database = rusqlite::Connection::open(site.database()).unwrap();
@@ -119,7 +119,6 @@ fn newer_database_is_refused_and_left_unchanged() {
     set(version);
     let server = site.server().start();
     let _ = server.client().get("/ready").expect(200);
-    site.verify();
 }
 
 #[test]
@@ -156,9 +155,7 @@ fn other_users_cannot_read_the_data() {
 
 #[test]
 fn sample_feed_is_marked_as_sample() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     server.expect_log("metering-server");
     let response = server.client_with(&account.api_key).get(BASE).expect(200);
     assert_eq!(response.header("x-sample-data"), Some("true"));

@@ -7,7 +7,7 @@ use metering_tests::client::connect;
 use metering_tests::load::{Stop, request, start};
 use metering_tests::site::Site;
 
-use crate::support::upstream::{Upstream, catalogue};
+use crate::support::upstream::{Upstream, catalogue, served};
 use crate::support::wire::{BASE, STREAM, plan_with_long_timeout, usage_events};
 
 #[test]
@@ -44,9 +44,7 @@ fn every_charge_under_load_gets_a_response_and_is_recorded() {
 
 #[test]
 fn request_in_flight_finishes_and_new_ones_are_refused() {
-    let (site, upstream) = (Site::new(), Upstream::start());
-    let account = site.account("1");
-    let mut server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    let (site, upstream, account, mut server) = served("1");
     let client = server.client_with(&account.api_key);
     let (slow, address) = (client.clone(), server.address());
     let waiting = std::thread::spawn(move || slow.get("/api/slow/3000"));
@@ -62,12 +60,11 @@ fn request_in_flight_finishes_and_new_ones_are_refused() {
     drop(server);
     let server = site.server().start();
     assert_eq!(usage_events(&server.client_with(&account.api_key)), 1);
-    site.verify();
 }
 
 #[test]
 fn requests_beyond_the_grace_period_are_cut() {
-    let (site, upstream) = (Site::new(), Upstream::start());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let mut server = site
         .server()
@@ -83,14 +80,11 @@ fn requests_beyond_the_grace_period_are_cut() {
     assert_eq!(server.wait().code(), Some(0), "{}", server.log());
     assert!(started.elapsed() < Duration::from_secs(18), "{:?}", started.elapsed());
     assert!(waiting.join().unwrap().is_err(), "the client gets no made-up response");
-    site.verify();
 }
 
 #[test]
 fn streams_end_cleanly() {
-    let site = Site::new();
-    let account = site.account("1");
-    let mut server = site.server().start();
+    let (_site, account, mut server) = Site::serving("1");
     let mut streams: Vec<_> = (0..3).map(|_| server.client_with(&account.api_key).open(STREAM)).collect();
     for stream in &mut streams {
         let _ = stream.read_until("event: block");

@@ -116,9 +116,7 @@ fn new_key(image: &Value, root: &DebianRoot, variables: &[(&str, &str)]) -> Stri
 
 #[test]
 fn image_is_built_and_serves() {
-    if skips() {
-        return;
-    }
+    metering_tests::skip_if!(skips());
     let buildah = Buildah::new();
     let (image, root) = buildah.image();
     assert_eq!((image["User"].as_str(), image["StopSignal"].as_str()), (Some("10001:10001"), None), "{image}");
@@ -142,9 +140,7 @@ fn image_is_built_and_serves() {
     let stray: Vec<_> = written.lines().filter(|path| !path.starts_with("/var/lib/metering/")).collect();
     assert!(stray.is_empty() && written.contains("metering.db"), "{written}");
 
-    if postgres::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(postgres::is_skipped());
     // As compose.postgres.yaml has it, with the database at another address.
     let password = "0123456789abcdef";
     let configured = compose(&["compose.yaml", "compose.postgres.yaml"], Some(password));
@@ -181,9 +177,7 @@ fn compose(files: &[&str], password: Option<&str>) -> String {
 
 #[test]
 fn compose_files_are_valid_and_match_the_image() {
-    if skips() {
-        return;
-    }
+    metering_tests::skip_if!(skips());
     let alone = compose(&["compose.yaml"], None);
     for line in ["127.0.0.1:8787:8787/tcp", "data:/var/lib/metering:rw", "read_only: true", "no-new-privileges:true"] {
         assert!(alone.contains(line), "no {line}: {alone}");

@@ -71,9 +71,7 @@ fn balance(server: &Server, key: &str) -> String {
 
 #[test]
 fn package_is_installed_upgraded_removed_and_purged() {
-    if skips() {
-        return;
-    }
+    metering_tests::skip_if!(skips());
     let (root, folder) = (DebianRoot::new(), tempfile::tempdir().unwrap());
     install(&root, package());
     assert_eq!(access(&root, CONFIGURATION), "640 root:metering");
@@ -127,9 +125,7 @@ fn package_is_installed_upgraded_removed_and_purged() {
 
 #[test]
 fn purge_of_an_unused_package_leaves_nothing() {
-    if skips() {
-        return;
-    }
+    metering_tests::skip_if!(skips());
     let root = DebianRoot::new();
     let files = |root: &DebianRoot| root.run("root", "find /etc /usr /var/lib -xdev | grep metering || true");
     install(&root, package());
@@ -144,9 +140,7 @@ fn purge_of_an_unused_package_leaves_nothing() {
 
 #[test]
 fn unit_is_valid_and_hardened() {
-    if skips() {
-        return;
-    }
+    metering_tests::skip_if!(skips());
     let root = DebianRoot::new();
     install(&root, package());
     // Units that ours refers to.
@@ -175,9 +169,7 @@ fn unit_is_valid_and_hardened() {
 
 #[test]
 fn unit_of_the_continuous_backup_is_valid_and_hardened() {
-    if skips() || metering_tests::litestream::is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(skips() || metering_tests::litestream::is_skipped());
     const EXAMPLES: &str = "/usr/share/doc/metering/examples/litestream";
     const LITESTREAM: &str = "/usr/bin/litestream";
     let root = DebianRoot::new();
@@ -204,9 +196,7 @@ fn unit_of_the_continuous_backup_is_valid_and_hardened() {
 
 #[test]
 fn commands_have_manual_pages_and_completions() {
-    if skips() {
-        return;
-    }
+    metering_tests::skip_if!(skips());
     let root = DebianRoot::new();
     install(&root, package());
     let page = |name: &str| root.run("root", &format!("zcat /usr/share/man/{name}.gz"));

@@ -70,9 +70,7 @@ fn catalogue(weight: u32) -> String {
 
 #[test]
 fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
-    if super::skips() || skipped::by("TESTS_SKIP_SYSTEMD") {
-        return;
-    }
+    metering_tests::skip_if!(super::skips() || skipped::by("TESTS_SKIP_SYSTEMD"));
     let root = DebianRoot::unpack(&BootedSystem::archive());
     let system = BootedSystem::boot(&root);
     let package = {

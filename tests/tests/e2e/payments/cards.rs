@@ -273,9 +273,7 @@ fn reversals_of_others_payments_are_taken_and_change_nothing() {
 
 #[test]
 fn without_stripe_there_are_no_cards() {
-    let site = Site::new();
-    let account = site.account("0");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("0");
     assert_eq!(server.client().get("/credits/plans").expect(200).json().get("cards"), None);
     for path in ["/credits/checkout", "/stripe/webhook"] {
         let refused = server.client_with(&account.api_key).post(path, &json!({"plan_id": "starter"})).expect(404);

@@ -52,9 +52,7 @@ fn relay(mut from: TcpStream, mut to: TcpStream) {
 }
 
 fn reuses(kind: Kind) {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (site, upstream) = (Site::new(), Upstream::start());
     let account = site.account("1");
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);

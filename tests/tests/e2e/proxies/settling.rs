@@ -12,6 +12,7 @@ use serde_json::json;
 
 use super::proxy::{is_skipped, start};
 use crate::support::upstream::{Upstream, catalogue};
+use crate::support::wait::until;
 use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
 
 /// The internal billing secret.
@@ -39,7 +40,7 @@ fn settle(server: &Server, id: &str, status: u16) -> Response {
 
 #[test]
 fn a_request_is_settled_once_on_any_node() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let (first, second) = (server(&site, "5m"), server(&site, "5m"));
     let client = first.client_with(&account.api_key);
@@ -65,26 +66,20 @@ fn a_request_is_settled_once_on_any_node() {
     assert_eq!(first.client().post("/internal/billing/settle", &body).expect(403).error(), "forbidden");
     let _ = settle(&first, &id, 502).expect(200);
     assert_eq!(balance(&client), amount(left));
-    site.verify();
 }
 
 #[test]
 fn a_request_that_nobody_settles_is_charged() {
-    let site = Site::new();
+    let site = Site::verified();
     let account = site.account("1");
     let server = server(&site, "10s");
     let client = server.client_with(&account.api_key);
     let id = ask(&client);
-    let started = Instant::now();
     let state = || client.get(&format!("/requests/{id}")).expect(200).json()["state"].clone();
-    while state() == "held" {
-        assert!(started.elapsed() < Duration::from_secs(60), "it is still held");
-        std::thread::sleep(Duration::from_millis(200));
-    }
+    until("it is settled", || state() != "held");
     assert_eq!(state(), "captured");
     assert_eq!(settle(&server, &id, 502).expect(200).json()["changed"], false);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
-    site.verify();
 }
 
 #[test]
@@ -100,10 +95,8 @@ fn a_catalogue_with_prices_by_usage_needs_it() {
 
 #[test]
 fn nginx_settles_after_each_response() {
-    if is_skipped() {
-        return;
-    }
-    let (site, upstream) = (Site::new(), Upstream::start());
+    metering_tests::skip_if!(is_skipped());
+    let (site, upstream) = (Site::verified(), Upstream::start());
     let account = site.account("1");
     let server = server(&site, "5m");
     let service: SocketAddr = upstream.url().trim_start_matches("http://").parse().unwrap();
@@ -121,5 +114,4 @@ fn nginx_settles_after_each_response() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(balance(&direct), amount(CREDIT - 2 * BASE_CALL), "only 404 and 200 cost something");
-    site.verify();
 }

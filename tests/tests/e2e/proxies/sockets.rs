@@ -10,9 +10,7 @@ use crate::support::wire::{balance, usage_events};
 /// A handshake is passed on and charged once, and refused on another route before it is charged.
 #[track_caller]
 fn connects(kind: Kind, file: &str) {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let (site, upstream) = (Site::new(), SocketUpstream::start());
     let account = site.account("1");
     let setup = site.server().args(catalogue(&site)).args(["--surfaces", "metering,authorize"]);

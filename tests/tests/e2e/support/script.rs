@@ -3,11 +3,12 @@
 //! The body is `{"steps": [...]}`: a text is sent, a number is a pause in milliseconds, `null` waits for the test, and
 //! `[text, count]` is sent that many times. The connection is closed after the last step.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use metering_tests::listener;
 use serde_json::{Value, json};
 
 /// How long to wait for an expected event.
@@ -34,18 +35,10 @@ struct Log {
 
 impl Script {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, shared) = (listener.local_addr().unwrap(), Arc::<Shared>::default());
+        let shared = Arc::<Shared>::default();
         let serving = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let shared = Arc::clone(&serving);
-                std::thread::spawn(move || {
-                    // A gateway that closes the connection ends the script.
-                    let _ = serve(stream, &shared);
-                });
-            }
-        });
+        // A gateway that closes the connection ends the script.
+        let address = listener::serve(move |stream| drop(serve(stream, &serving)));
         Self { address, shared }
     }
 
@@ -85,28 +78,10 @@ impl Shared {
     }
 }
 
-fn serve(stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line)? == 0 || line == "\r\n" {
-            break;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        head.push_str(&line);
-    }
-    if head.is_empty() {
-        // The server only checked that someone listens here.
-        return Ok(());
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
+fn serve(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    let Some((head, body)) = listener::read_request(&stream)? else { return Ok(()) };
     shared.change(|log| log.heads.push(head));
     let body: Value = serde_json::from_slice(&body).unwrap();
-    let mut stream = stream;
     for step in body["steps"].as_array().unwrap() {
         match step {
             Value::Null => shared.wait(|log| log.released),

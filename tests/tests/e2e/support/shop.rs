@@ -102,7 +102,7 @@ impl Shop {
 
     /// Opens a shop on this chain, read at these quoted URLs.
     pub(crate) fn on(chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
-        Self::at(Site::new(), chain, urls, depth, more)
+        Self::at(Site::verified(), chain, urls, depth, more)
     }
 
     fn at(site: Site, chain: Chain, urls: &str, depth: &str, more: &str) -> Self {
@@ -159,7 +159,7 @@ impl Shop {
     pub(crate) fn on_a_new_store(self, depth: &str) -> Self {
         let Self { chain, token, .. } = self;
         let urls = format!("'{}'", chain.url());
-        Self::selling_for(&token, Site::new(), chain, &urls, depth, "")
+        Self::selling_for(&token, Site::verified(), chain, &urls, depth, "")
     }
 
     pub(crate) fn client(&self) -> Client {

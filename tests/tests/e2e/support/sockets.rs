@@ -3,11 +3,12 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use metering_tests::client::connect;
+use metering_tests::listener;
 use metering_tests::site::Site;
 use tungstenite::client::IntoClientRequest;
 use tungstenite::handshake::server::{ErrorResponse, Request, Response};
@@ -40,17 +41,9 @@ struct State {
 
 impl SocketUpstream {
     pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let state = Arc::<(Mutex<State>, Condvar)>::default();
         let shared = Arc::clone(&state);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
-                let state = Arc::clone(&shared);
-                std::thread::spawn(move || serve(stream, &state));
-            }
-        });
-        Self { address, state }
+        Self { address: listener::serve(move |stream| serve(stream, &shared)), state }
     }
 
     pub(crate) fn url(&self) -> String {

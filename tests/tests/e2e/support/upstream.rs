@@ -15,7 +15,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use futures_util::stream;
-use metering_tests::site::Site;
+use metering_tests::server::Server;
+use metering_tests::site::{IssuedAccount, Site};
 use tokio::runtime::Runtime;
 use tokio::sync::broadcast;
 
@@ -144,6 +145,15 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         self.0.change(|log| log.open_streams -= 1);
     }
+}
+
+/// A service, and a server with its catalogue in front of it, which has an account with these credits.
+#[track_caller]
+pub(crate) fn served(credits: &str) -> (Site, Upstream, IssuedAccount, Server) {
+    let (site, upstream) = (Site::verified(), Upstream::start());
+    let account = site.account(credits);
+    let server = site.server().args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();
+    (site, upstream, account, server)
 }
 
 /// Writes a catalogue of the service's routes, and returns the server's flags for it.

@@ -7,9 +7,8 @@ use super::Hook;
 
 #[test]
 fn a_webhook_is_created_changed_and_deleted() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_WEBHOOKS__MAX_PER_ACCOUNT", "2").start();
+    let (_site, account, server) =
+        Site::serving_with("1", |server| server.set("METERING_WEBHOOKS__MAX_PER_ACCOUNT", "2"));
     let client = server.client_with(&account.api_key);
     let url = "https://hooks.example.com/a?b";
     let created = client.post("/webhooks", &json!({"url": url, "events": ["balance.low", "key.leaked"]})).expect(201);
@@ -85,9 +84,7 @@ fn nobody_sees_or_changes_the_webhooks_of_others() {
 
 #[test]
 fn lists_have_pages_and_states() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let webhook = Hook::of(&client.post("/webhooks", &json!({"url": "https://hooks.invalid/"})).expect(201));
     for _ in 0..3 {
@@ -117,9 +114,7 @@ fn lists_have_pages_and_states() {
 
 #[test]
 fn the_alert_is_set_shown_and_removed() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     let put = |body: &str| client.send("PUT", "/credits/alert", Some(body.as_bytes()));
     assert_eq!(client.get("/credits/alert").expect(200).json()["below"], Value::Null);
@@ -134,9 +129,8 @@ fn the_alert_is_set_shown_and_removed() {
 
 #[test]
 fn a_service_without_webhooks_refuses_them_and_still_has_events() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_WEBHOOKS__MAX_PER_ACCOUNT", "0").start();
+    let (_site, account, server) =
+        Site::serving_with("1", |server| server.set("METERING_WEBHOOKS__MAX_PER_ACCOUNT", "0"));
     let client = server.client_with(&account.api_key);
     let refused = client.post("/webhooks", &json!({"url": "https://hooks.example.com/"})).expect(404);
     assert_eq!(refused.error(), "not_found");
@@ -146,9 +140,8 @@ fn a_service_without_webhooks_refuses_them_and_still_has_events() {
 
 #[test]
 fn tests_are_limited_per_account() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().set("METERING_LIMITS__WEBHOOK_TESTS_PER_ACCOUNT", "2/1d").start();
+    let (_site, account, server) =
+        Site::serving_with("1", |server| server.set("METERING_LIMITS__WEBHOOK_TESTS_PER_ACCOUNT", "2/1d"));
     let client = server.client_with(&account.api_key);
     let webhook = Hook::of(&client.post("/webhooks", &json!({"url": "https://hooks.invalid/"})).expect(201));
     for status in [202, 202, 429] {

@@ -11,9 +11,7 @@ use super::{Hook, Scene, hook};
 
 #[test]
 fn urls_that_are_not_public_are_refused_when_a_webhook_is_created() {
-    let site = Site::new();
-    let account = site.account("1");
-    let server = site.server().start();
+    let (_site, account, server) = Site::serving("1");
     let client = server.client_with(&account.api_key);
     for url in [
         "http://hooks.example.com/",

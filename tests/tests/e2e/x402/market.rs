@@ -13,12 +13,16 @@ use metering_tests::{skipped, worker};
 use serde_json::{Value, json};
 
 use crate::support::wait::until;
-use crate::support::wire::BASE;
+use crate::support::wire::{BASE, CREDIT};
 
 /// Set by `./test.sh` on a machine without Node.js or Python.
 const SKIP: &str = "TESTS_SKIP_X402";
 /// Base Sepolia, the chain where stock clients pay [`USDC`] by default.
 pub(crate) const CHAIN_ID: u64 = 84_532;
+
+/// The cheapest offer, in credits and in units of USDC.
+pub(crate) const OFFER: i64 = CREDIT / 20;
+pub(crate) const UNITS: u128 = 50_000;
 /// What a payer has at first, in units of USDC: a dollar.
 pub(super) const PURSE: u128 = 1_000_000;
 
@@ -111,7 +115,7 @@ impl Market {
 
     /// A market on this chain. It may have no offers yet.
     pub(crate) fn on(chain: Chain, terms: &Terms) -> Self {
-        let (site, recipient) = (Site::new(), chain.wallet().poor_account());
+        let (site, recipient) = (Site::verified(), chain.wallet().poor_account());
         let settle = terms.settle.clone().unwrap_or_else(|| own(&site, &chain.wallet().new_account()));
         let rpc_url = terms.rpc_url.clone().unwrap_or_else(|| chain.url());
         let settings = format!(

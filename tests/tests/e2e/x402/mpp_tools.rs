@@ -7,13 +7,9 @@ use metering_tests::chain::account::Account;
 use metering_tests::worker;
 use serde_json::{Value, json};
 
-use super::market::{Market, PURSE, folder};
+use super::market::{Market, OFFER, PURSE, UNITS, folder};
 use crate::mcp::BASE_TOOL;
-use crate::support::wire::{BASE_CALL, CREDIT, amount, balance};
-
-/// The cheapest offer, in credits and in units of USDC.
-const OFFER: i64 = CREDIT / 20;
-const UNITS: u128 = 50_000;
+use crate::support::wire::{BASE_CALL, amount, balance};
 
 /// A published client, and how it connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +64,6 @@ fn client_with_a_key_pays_once_and_then_from_its_balance() {
         assert_eq!(balance(&market.server.client_with(&account.api_key)), amount(OFFER - 2 * BASE_CALL), "{client:?}");
         assert_eq!(market.held_by(&payer), PURSE - UNITS, "{client:?}");
     }
-    market.site.verify();
 }
 
 #[test]
@@ -86,7 +81,6 @@ fn client_without_a_key_pays_each_call() {
         assert_paid(&market, &calls[1], &amount(2 * (OFFER - BASE_CALL)));
         assert_eq!(market.held_by(&payer), PURSE - 2 * UNITS, "{client:?} {headers}");
     }
-    market.site.verify();
 }
 
 #[test]
@@ -101,5 +95,4 @@ fn payment_that_fails_is_an_error_and_a_call_that_shows_nothing_of_mpp_gets_a_re
     assert_eq!((&refused["error"], &refused["structured"]["error"]), (&json!(true), &json!("payment_required")));
     assert!(refused["structured"]["accepts"].is_array(), "{refused}");
     market.assert_paid(&payer, 0);
-    market.site.verify();
 }

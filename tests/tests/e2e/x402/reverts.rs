@@ -9,8 +9,8 @@ use metering_tests::response::Response;
 use metering_tests::site::Site;
 use serde_json::{Value, json};
 
-use super::market::{Market, Terms, chain, own};
-use super::signing::{UNITS, payment, signed, transfer};
+use super::market::{Market, Terms, UNITS, chain, own};
+use super::signing::{payment, signed, transfer};
 use crate::support::wire::BASE;
 
 /// A wallet whose `isValidSignature` says yes in simulations, which have no gas price, and burns all its gas otherwise:

@@ -6,10 +6,7 @@ use metering_tests::chain::account::Account;
 use metering_tests::chain::wallet::authorizations::{TransferAuthorization, USDC};
 use serde_json::json;
 
-use super::market::{CHAIN_ID, Market};
-
-/// The cheapest offer, in units of USDC.
-pub(super) const UNITS: u128 = 50_000;
+use super::market::{CHAIN_ID, Market, UNITS};
 
 /// A transfer from this address that pays the cheapest offer.
 pub(super) fn transfer(market: &Market, from: &str, nonce: u8) -> TransferAuthorization {

