@@ -3,8 +3,11 @@
 /// Implements a storage trait: first the methods that are written out, then a line for each that the store at `self.$to`
 /// does. `?T` stands for `Option<&T>`.
 macro_rules! delegated {
+    (@call $this:ident, ($($to:tt)+), $method:ident($($arg:ident),*)) => {
+        $this.$($to)+.$method($($arg),*).await
+    };
     (
-        impl<$S:ident: $Bound:ident> $Trait:ident for $Store:ident<$T:ident> by ($($to:tt)+) { $($written:tt)* }
+        impl<$S:ident: $Bound:ident> $Trait:ident for $Store:ident<$T:ident> by $to:tt { $($written:tt)* }
         $(
             $method:ident($($arg:ident: $(&$lent:tt)? $(?$maybe:tt)? $($owned:path)?),*) -> $returned:ty;
         )*
@@ -18,7 +21,7 @@ macro_rules! delegated {
                     &self,
                     $($arg: $(&$lent)? $(Option<&$maybe>)? $($owned)?),*
                 ) -> ::std::result::Result<$returned, ::metering_core::StoreError> {
-                    self.$($to)+.$method($($arg),*).await
+                    delegated!(@call self, $to, $method($($arg),*))
                 }
             )*
         }

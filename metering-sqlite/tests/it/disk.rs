@@ -45,7 +45,7 @@ async fn data_survives_reopening() {
 
 #[tokio::test]
 async fn backup_is_a_complete_separate_store() {
-    let (folder, file, store) = created();
+    let (folder, _file, store) = created();
     let (_, key) = account(&store, 3).await;
     charge(&store, key).await.unwrap();
     let copy = folder.path().join("copy.db");

@@ -101,7 +101,7 @@ fn head_of_a_metered_route_follows_the_catalogue() {
 
 #[test]
 fn large_public_responses_are_compressed() {
-    let (_site, upstream, account, server) = served("1");
+    let (_site, _upstream, account, server) = served("1");
     let key = format!("Authorization: Bearer {}\r\n", account.api_key);
     for _ in 0..30 {
         let _ = server.client_with(&account.api_key).get("/api/echo/word").expect(200);
