@@ -75,7 +75,7 @@ pub struct HttpTransport {
     client: reqwest::Client,
 }
 
-/// Without the client: the proxy it uses may have a password.
+// Without the client: the proxy it uses may have a password.
 shown_fields!(HttpTransport: url);
 
 impl HttpTransport {

@@ -34,7 +34,7 @@ pub(crate) struct Source {
     capacity: Capacity,
 }
 
-/// Leaves out the client, since its proxy URL may contain a password.
+// Leaves out the client, since its proxy URL may contain a password.
 shown_fields!(Source: url);
 
 impl Source {

@@ -217,10 +217,10 @@ impl<'de> Deserialize<'de> for IssuedWebhookSecret {
     }
 }
 
-/// Without the URL, which may have a secret in it.
+// Without the URL, which may have a secret in it.
 shown_fields!(CreateWebhookRequest: events);
 
-/// Without the URL, which may have a secret in it.
+// Without the URL, which may have a secret in it.
 shown_fields!(ChangeWebhookRequest: events, disabled);
 
 impl WebhookDocument {

@@ -103,8 +103,8 @@ async fn a_log_opened_elsewhere_has_the_next_charge_and_takes_no_more_round_trip
     let Some(scene) = Scene::new(1_000 * PRICE).await else { return };
     let _ = scene.least_messages(3).await;
     assert_eq!(scene.least_messages(10).await, 1);
-    let new =
-        NewEpoch { origin: "log.example/1".to_owned(), secret: LogSecret::new([7; 32]), reason: EpochReason::Init };
+    let (origin, secret) = ("log.example/1".to_owned(), LogSecret::new([7; 32]));
+    let new = NewEpoch { origin, secret, reason: EpochReason::Init, previous: None };
     scene.other.begin_log(new, None, NOON).await.unwrap().expect("it is the first");
     let before = scene.node.account(&scene.id).await.unwrap().unwrap().totals.balance.atoms();
     assert_eq!(scene.charge(&scene.node).await, Ok(before - PRICE));
