@@ -130,7 +130,8 @@ pub async fn credit_notes_have_the_next_numbers(store: Arc<dyn PaymentStore>) {
     let paid = named("pi_1").tx();
     let again = issued[3].part;
     assert!(![0, refund, dispute].contains(&again));
-    let expected = [(1, paid, 0), (2, paid, refund), (3, paid, dispute), (4, paid, again), (5, tx(1), 0), (6, tx(1), 1)];
+    let expected =
+        [(1, paid, 0), (2, paid, refund), (3, paid, dispute), (4, paid, again), (5, tx(1), 0), (6, tx(1), 1)];
     assert_eq!(places, expected);
 }
 

@@ -148,7 +148,8 @@ impl LogConfig {
         };
         let own = keys.published();
         if let Some(witness) = witnesses.iter().find(|witness| own.contains(&witness.key.key())) {
-            let problem = format!("has a key of the log itself, that of {:?}: a log cannot be its own witness", witness.name);
+            let problem =
+                format!("has a key of the log itself, that of {:?}: a log cannot be its own witness", witness.name);
             return Err(ConfigError::key(WITNESSES, problem));
         }
         let problem = "is required with log.key_file: readers of the log find it by it";

@@ -50,12 +50,7 @@ impl Log {
 
     /// The same with something else instead of the purchase.
     fn beginning_with(secret: u8, first: Posting) -> Self {
-        let postings = [
-            (first, 1_000),
-            (usage(1), -100),
-            (usage(2), -200),
-            (usage(2), -200),
-        ];
+        let postings = [(first, 1_000), (usage(1), -100), (usage(2), -200), (usage(2), -200)];
         let mut leaves = Vec::new();
         let mut heads = [ChainHead::default(); 2];
         for (posting, atoms) in postings {
