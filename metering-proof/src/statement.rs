@@ -211,7 +211,7 @@ fn check_period(page: &AccountStatementDocument, lines: &[Opening], log: &str) -
     if lines.iter().any(|line| line.at >= period.end()) {
         return Err(StatementFault::Period("a line has a later time"));
     }
-    gap::check(page, period.start(), log).map_err(StatementFault::Period)
+    gap::check(page, period.start(), log, lines).map_err(StatementFault::Period)
 }
 
 fn check(
@@ -258,7 +258,7 @@ impl StatementSummary {
     /// When it is not the next page of the same statement.
     pub fn follows(&self, before: &Self) -> Result<(), StatementFault> {
         let of = |page: &Self| (page.issuer.clone(), page.account.clone(), page.period.clone(), page.log.clone());
-        if of(self) != of(before) {
+        if of(self) != of(before) || (self.from, &self.gap) != (before.from, &before.gap) {
             return Err(StatementFault::OtherPage("they belong to different statements"));
         }
         if before.next.is_none() || self.after != before.next || self.opening != before.closing {

@@ -149,7 +149,7 @@ pub(crate) async fn issue_notes(
     let (tx, known) =
         (record.payment.tx, "SELECT 1 FROM issued_receipt WHERE chain_id = ?1 AND tx_hash = ?2 AND part = ?3");
     for part in notes.iter().map(CreditNoteNumber::part) {
-        // It was issued before if its reversal ended in the moment in which it began, or takes back again.
+        // An earlier version issued one for each reversal, even while others took back all.
         if db.query(known, &values![tx.chain_id, tx.hash, part]).await?.is_empty() {
             issue_note(db, record, part, now).await?;
         }

@@ -69,8 +69,7 @@ impl MigrateArgs {
         let to = self.to.or_else(variable).ok_or_else(missing)?;
         let to = Destination::of(&to)?;
         let from = Origin::open(&self.from)?;
-        let log = from.log().await?;
-        let mut migration = Migration { from, to, log, progress: Progress::new() };
+        let mut migration = Migration { from, to, progress: Progress::new() };
         let report = if self.dry_run { migration.dry_run().await } else { migration.run().await };
         migration.progress.end();
         let report = report?;

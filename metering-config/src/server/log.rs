@@ -142,9 +142,15 @@ impl LogConfig {
             let problem = format!("is {}, more than the {} of {WITNESSES}", self.required_witnesses, witnesses.len());
             return Err(ConfigError::key(REQUIRED, problem));
         }
-        if self.keys()?.is_none() {
+        let Some(keys) = self.keys()? else {
             let problem = "needs log.key_file: only a process that signs the log can have it cosigned";
             return if witnesses.is_empty() { Ok(()) } else { Err(ConfigError::key(WITNESSES, problem)) };
+        };
+        let own = keys.published();
+        if let Some(witness) = witnesses.iter().find(|witness| own.contains(&witness.key.key())) {
+            let problem =
+                format!("has a key of the log itself, that of {:?}: a log cannot be its own witness", witness.name);
+            return Err(ConfigError::key(WITNESSES, problem));
         }
         let problem = "is required with log.key_file: readers of the log find it by it";
         if has_public_url { Ok(()) } else { Err(ConfigError::key("public_url", problem)) }
@@ -215,6 +221,7 @@ mod tests {
             (format!("{file}previous_key_file = '/nonexistent/old.pem'\n"), true, Some("/nonexistent/old.pem")),
             (format!("{file}required_witnesses = 2\n{a}"), true, Some("log.required_witnesses: is 2, more than the 1")),
             (format!("{file}{a}{a}"), true, Some("\"a\", or its vkey, twice")),
+            (format!("{file}{}", witness("a", 7, "https://w")), true, Some("a log cannot be its own witness")),
             (format!("{file}{a}{}", witness("c", 1, "https://c")), true, Some("\"c\", or its vkey, twice")),
             (format!("{file}{}", witness(" ", 1, "https://c")), true, Some("must not be empty")),
             (format!("{file}{}", witness("a", 1, "w.example.com")), true, Some("the url of \"a\": must be an http(s)")),

@@ -114,17 +114,18 @@ pub fn reverse_processor_payment<K>(
     };
     let (paid, hash, is_known) = (record.payment.amount, change.payment.tx().hash, known.is_some());
     let before = ProcessorReversal::amount_of(paid, &reversals);
+    let at = ProcessorReversal::next_time(&reversals, change.now);
     let reversal = match known {
         Some(known) if known.payment != hash || change.amount.is_some_and(|amount| amount != known.amount) => {
             return Ok(Refused(ProcessorReversed::OtherTerms(Box::new(known))));
         }
-        Some(known) if known.restored_at.is_some() && change.again => known.resumed(change.now),
+        Some(known) if known.restored_at.is_some() && change.again => known.resumed(at),
         Some(known) if known.restored_at.is_some() || !change.restored => {
             let recorded =
                 RecordedReversal { account, reversal: known, amount: before, currency: record.payment.token };
             return Ok(Refused(ProcessorReversed::Repeated(Box::new(recorded))));
         }
-        Some(known) => ProcessorReversal { restored_at: Some(change.now), ..known },
+        Some(known) => ProcessorReversal { restored_at: Some(at), ..known },
         None => {
             let amount = change.amount.unwrap_or(paid);
             if amount.get() == 0 || amount > paid {
@@ -135,8 +136,8 @@ pub fn reverse_processor_payment<K>(
                 payment: hash,
                 amount,
                 reason: change.reason,
-                reversed_at: change.now,
-                restored_at: change.restored.then_some(change.now),
+                reversed_at: at,
+                restored_at: change.restored.then_some(at),
                 interruptions: Vec::new(),
             }
         }

@@ -4,6 +4,8 @@
 //! kind of payment: its transaction is on the chain 0, which no chain has (EIP-155), and the hash is that of the processor
 //! and the processor's id.
 
+use std::time::Duration;
+
 use sha3::{Digest, Sha3_256};
 
 use crate::chains::transaction::{TxHash, TxRef};
@@ -94,7 +96,7 @@ pub struct ProcessorReversal {
     pub amount: TokenUnits,
     /// Why.
     pub reason: String,
-    /// When it was recorded.
+    /// When it was recorded. Every change of a payment's reversals has a later time than those before it.
     pub reversed_at: Timestamp,
     /// When it ended, as when a dispute was won: it takes nothing back any longer, unless it is reported to do so again.
     pub restored_at: Option<Timestamp>,
@@ -109,6 +111,18 @@ impl ProcessorReversal {
         let in_effect = reversals.into_iter().filter(|reversal| reversal.restored_at.is_none());
         let amount = in_effect.fold(0_u128, |sum, reversal| sum.saturating_add(reversal.amount.get()));
         TokenUnits::new(amount.min(paid.get()))
+    }
+
+    /// The time of a further change of these reversals: later than all that is recorded of them, even in the same millisecond
+    /// or if another process has a faster clock. Credit notes follow from the order of these times, and those that were issued
+    /// must not change.
+    pub(crate) fn next_time(reversals: &[Self], now: Timestamp) -> Timestamp {
+        let of = |reversal: &Self| {
+            let again = reversal.interruptions.last().map(|(_, again)| *again);
+            [Some(reversal.reversed_at), reversal.restored_at, again].into_iter().flatten().max()
+        };
+        let last = reversals.iter().filter_map(of).max();
+        last.map_or(now, |last| now.max(last.saturating_add(Duration::from_millis(1))))
     }
 
     /// After it ended, taking back again from now on.

@@ -45,12 +45,12 @@ struct Log {
 impl Log {
     /// `secret` makes logs with other commitments.
     fn new(secret: u8) -> Self {
-        let postings = [
-            (Posting::Ledger { id: 1, kind: LedgerKind::PurchaseTopup, tx: None }, 1_000),
-            (usage(1), -100),
-            (usage(2), -200),
-            (usage(2), -200),
-        ];
+        Self::beginning_with(secret, Posting::Ledger { id: 1, kind: LedgerKind::PurchaseTopup, tx: None })
+    }
+
+    /// The same with something else instead of the purchase.
+    fn beginning_with(secret: u8, first: Posting) -> Self {
+        let postings = [(first, 1_000), (usage(1), -100), (usage(2), -200), (usage(2), -200)];
         let mut leaves = Vec::new();
         let mut heads = [ChainHead::default(); 2];
         for (posting, atoms) in postings {
@@ -220,6 +220,19 @@ fn what_the_log_before_has_of_the_period_is_said() {
     assert!(is_refused(&|page| page.from = at(-12)), "it lacks nothing, and says so");
     assert!(is_refused(&|page| page.gap.as_mut().unwrap().until = at(1)));
     assert!(is_refused(&|page| page.gap.as_mut().unwrap().from = at(-11)));
+    // The line with the funds that the log began with tells when that was.
+    let log = Log::beginning_with(1, Posting::Opening);
+    let begun = Log { checkpoint: log.at_origin("example.com/log/2"), ..log };
+    let with_opening = |page: &mut AccountStatementDocument| {
+        page.lines.insert(0, begun.leaves[0].to_document());
+        page.opening = Some(ChainHead::default().into());
+    };
+    assert!(verify(&begun, &with_opening).is_ok());
+    let earlier = verify(&begun, &|page| {
+        with_opening(page);
+        (page.from, page.gap) = (at(-12), None);
+    });
+    assert_eq!(earlier, Err(StatementFault::Period("it claims to begin before its log did")));
     // And nobody else can change it.
     let mut statement = second.signed(AccountStatementDocument { gap: Some(gap), ..second.page() });
     statement.0.gap.as_mut().unwrap().reason = "moved".to_owned();
@@ -287,6 +300,11 @@ fn pages_continue_each_other() {
         page.after = Some(2);
     });
     assert!(matches!(elsewhere.follows(&first), Err(StatementFault::OtherPage(_))));
+    let longer = verify(&log, &|page| {
+        second_page(page);
+        page.from = Timestamp::from_unix_millis(NOON - 1);
+    });
+    assert!(matches!(longer.follows(&first), Err(StatementFault::OtherPage(_))));
     let forked = verify(&Log::new(2), &second_page).follows(&first).unwrap_err();
     assert!(forked.to_string().contains("two histories"), "{forked}");
 }

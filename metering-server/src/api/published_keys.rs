@@ -3,6 +3,7 @@
 //! The keys of receipts change with a reload, after which nothing is kept. The epochs of the log are in the store, where the
 //! command line begins new ones.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use metering_core::wire::ReceiptKeysDocument;
@@ -16,7 +17,18 @@ const AGE: Duration = Duration::from_secs(1);
 
 /// The document with the public keys, once it was made.
 #[derive(Debug, Default)]
-pub(crate) struct PublishedKeys(Mutex<Option<Kept>>);
+pub(crate) struct PublishedKeys {
+    state: Mutex<State>,
+    /// How often the keys could not be read.
+    failures: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    kept: Option<Kept>,
+    /// Why the keys could not be read last.
+    problem: Option<Problem>,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -29,7 +41,8 @@ struct Kept {
 
 impl PublishedKeys {
     /// The document; `None` if there are no keys. They are read if that was long ago, or if receipts name another log since:
-    /// `running`. Requests that come meanwhile wait for the same document.
+    /// `running`. Requests that come meanwhile wait for the same document, or fail with it: a store that fails slowly must not
+    /// be tried once for each of them in turn.
     ///
     /// # Errors
     /// Those of `read`.
@@ -38,11 +51,19 @@ impl PublishedKeys {
         running: Option<String>,
         read: impl Future<Output = Result<ReceiptKeysDocument, Problem>>,
     ) -> Result<Option<Document>, Problem> {
-        let mut kept = self.0.lock().await;
+        let failures = self.failures.load(Ordering::Relaxed);
+        let mut state = self.state.lock().await;
+        let State { kept, problem } = &mut *state;
         if let Some(kept) = kept.as_ref().filter(|kept| kept.running == running && Instant::now() < kept.until) {
             return Ok(kept.document.clone());
         }
-        let keys = read.await?;
+        if let Some(problem) = problem.as_ref().filter(|_| self.failures.load(Ordering::Relaxed) != failures) {
+            return Err(problem.clone());
+        }
+        let keys = read.await.inspect_err(|found| {
+            *problem = Some(found.clone());
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        })?;
         let document = if keys.keys.is_empty() && keys.logs.is_empty() {
             None
         } else {
@@ -98,5 +119,22 @@ mod tests {
         let failed = async { Err(Problem::new(ErrorCode::StorageUnavailable, "The store fails.")) };
         assert!(keys.document(Some("log.example/2".to_owned()), failed).await.is_err());
         assert_eq!(published(&keys, Some("log.example/2"), &[1, 2, 3]).await, Some(vec![1, 2, 3]));
+    }
+
+    async fn failing(reads: &AtomicU64) -> Result<ReceiptKeysDocument, Problem> {
+        reads.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+        Err(Problem::new(ErrorCode::StorageUnavailable, "The store fails."))
+    }
+
+    #[tokio::test]
+    async fn requests_that_waited_for_a_failed_read_fail_with_it() {
+        let (keys, reads) = (PublishedKeys::default(), AtomicU64::new(0));
+        let both = tokio::join!(keys.document(None, failing(&reads)), keys.document(None, failing(&reads)));
+        let codes = [both.0.unwrap_err().code(), both.1.unwrap_err().code()];
+        assert_eq!(codes, [ErrorCode::StorageUnavailable; 2]);
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
+        assert!(keys.document(None, failing(&reads)).await.is_err());
+        assert_eq!(reads.load(Ordering::Relaxed), 2, "a later request tries again");
     }
 }

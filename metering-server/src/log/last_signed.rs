@@ -37,6 +37,7 @@ pub(super) struct LastSigned {
     files: Vec<KeptFile>,
     /// What the files have; only the last one once something was signed.
     checkpoints: Vec<Checkpoint>,
+    is_everywhere: bool,
 }
 
 /// The file next to one key file.
@@ -53,13 +54,16 @@ impl LastSigned {
     /// # Errors
     /// When one cannot be read, or is not a checkpoint.
     pub(super) fn read<'a>(key_files: impl IntoIterator<Item = &'a Path>) -> io::Result<Self> {
-        let mut last = Self { files: Vec::new(), checkpoints: Vec::new() };
-        for key_file in key_files {
-            let file = KeptFile::next_to(key_file);
-            last.checkpoints.extend(file.read()?);
-            last.files.push(file);
-        }
-        Ok(last)
+        let files: Vec<KeptFile> = key_files.into_iter().map(KeptFile::next_to).collect();
+        let kept = files.iter().map(KeptFile::read).collect::<io::Result<Vec<_>>>()?;
+        let is_everywhere = kept.windows(2).all(|two| two[0] == two[1]);
+        Ok(Self { files, checkpoints: kept.into_iter().flatten().collect(), is_everywhere })
+    }
+
+    /// Whether each file has the same. Otherwise the checkpoint is to be remembered again: a key must know it when its file is
+    /// the only one left.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.is_everywhere
     }
 
     /// The last checkpoint of the log that this epoch belongs to, in any of its epochs. `None` if there is none: the log is
@@ -133,7 +137,7 @@ impl LastSigned {
     /// # Errors
     /// When a file cannot be written. It is remembered until the process ends.
     pub(super) async fn remember(&mut self, signed: &SignedCheckpoint) -> io::Result<()> {
-        self.checkpoints = vec![signed.checkpoint().clone()];
+        (self.checkpoints, self.is_everywhere) = (vec![signed.checkpoint().clone()], true);
         let (files, text) = (self.files.clone(), signed.to_string());
         // All of them, even if one cannot be written.
         let written = spawn_blocking(move || {
@@ -283,7 +287,9 @@ mod tests {
         LastSigned::read([old.as_path()]).unwrap().remember(&head("api.example.com/log/2", 3)).await.unwrap();
         assert!(both().size(&of(2)).is_err(), "an old backup");
         assert_eq!(both().size(&of(4)).unwrap(), 3);
+        assert!(!both().is_everywhere(), "the new key must know it too");
         both().remember(&head("api.example.com/log/2", 4)).await.unwrap();
+        assert!(both().is_everywhere());
         // It ends, or the operator goes back: each file alone has what both keys signed.
         for file in [&old, &new] {
             let last = LastSigned::read([file.as_path()]).unwrap();

@@ -244,8 +244,9 @@ impl LogTask {
     /// Remembers the checkpoint that another node published. Otherwise, when an old backup is restored, or a failover
     /// loses commits, and that node refuses to sign, this one would take over and sign a fork.
     async fn follow(&mut self, epoch: &LogEpoch) -> Result<(), Fault> {
-        let known = self.last.size(epoch)?;
-        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| *size > known) else { return Ok(()) };
+        let (known, is_everywhere) = (self.last.size(epoch)?, self.last.is_everywhere());
+        let is_new = |size: u64| size > known || (size == known && !is_everywhere);
+        let Some((size, note)) = epoch.checkpoint.as_ref().filter(|(size, _)| is_new(*size)) else { return Ok(()) };
         self.check(epoch).await?;
         let Ok(published) = note.parse::<SignedCheckpoint>() else { return Ok(()) };
         let proof = self.log.reader.prove_consistency(epoch, *size, epoch.size).await?;
@@ -265,16 +266,19 @@ impl LogTask {
 
     /// Adds the signatures that the published checkpoint lacks: without a posting, a new key would not sign for days after
     /// a rotation began, and who knows only that key could not read the log. Cosignatures stay, as the text does not change.
+    /// It is then kept next to each key.
     async fn complete(&mut self, head: &LogEpoch) -> Result<(), Fault> {
         let published = head.checkpoint.as_ref().and_then(|(_, note)| note.parse::<SignedCheckpoint>().ok());
         let Some(mut published) = published else { return Ok(()) };
         let signers = self.signers(head)?;
-        if signers.iter().all(|signer| published.note().names(signer.verifier())) {
+        let is_signed = signers.iter().all(|signer| published.note().names(signer.verifier()));
+        if is_signed && self.last.is_everywhere() {
             return Ok(());
         }
         self.check(head).await?;
         if *published.checkpoint() != checkpoint(head)? {
-            return Ok(());
+            let problem = "has different entries from those of its published checkpoint";
+            return Err(Fault::Stop(format!("the log {} {problem}", head.origin)));
         }
         signers.iter().for_each(|signer| published.also_sign(signer));
         let remembered = self.last.remember(&published).await;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use clap::Args;
 use metering_config::server::read_key_ring;
+use metering_log::checkpoint::Policy;
 use serde::Serialize;
 
 use super::signer::verifier;
@@ -59,6 +60,11 @@ impl RotateArgs {
             return Err(Failure::Conflict(format!("{} {problem}", self.new.display())));
         }
         let previous = verifier(&epoch.origin, old.signing().public())?;
+        let known = Policy::new(epoch.origin.as_str(), vec![previous.clone()]);
+        if epoch.checkpoint.as_ref().is_some_and(|(_, published)| known.open(published).is_err()) {
+            let problem = "has another key than the one that signs the log: name log.key_file of the servers";
+            return Err(Failure::Conflict(format!("{} {problem}", self.old.display())));
+        }
         let key = key_file::create_after(&self.new, &old.published())?;
         let document = Document {
             verifier_key: verifier(&epoch.origin, key)?.to_string(),
@@ -78,8 +84,9 @@ impl Document {
         let lines: [(&str, &dyn Display); 3] =
             [("Origin", origin), ("New verifier key", verifier_key), ("Old verifier key", previous_verifier_key)];
         write_pairs(out, &lines)?;
-        // As TOML has them: quoted, with escapes.
-        let (key_file, previous) = (format!("{key_file:?}"), format!("{previous_key_file:?}"));
+        // Strings of TOML have the same quotes and escapes as those of JSON.
+        let quoted = |file: &str| serde_json::Value::from(file).to_string();
+        let (key_file, previous) = (quoted(key_file), quoted(previous_key_file));
         writeln!(
             out,
             "\n1. Set this in the configuration of every server, and restart it. Checkpoints then have both signatures.\n\n\

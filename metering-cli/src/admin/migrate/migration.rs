@@ -1,6 +1,5 @@
 //! The move itself. The order of its steps makes it safe to interrupt.
 
-use metering_core::store::PreviousLog;
 use metering_core::{Clock, StoreError, SystemClock};
 use metering_sql::transfer::{Comparison, SectionComparison, Sums, TargetState, compare, copy, survey};
 
@@ -16,8 +15,6 @@ use crate::progress::{Progress, Unit};
 pub(super) struct Migration {
     pub(super) from: Origin,
     pub(super) to: Destination,
-    /// How the log ended, which is not moved.
-    pub(super) log: Option<PreviousLog>,
     pub(super) progress: Progress,
 }
 
@@ -40,7 +37,7 @@ impl Migration {
         copied.map_err(|error| interrupted(&error))?;
         let comparison = self.compare(&to).await.map_err(|error| interrupted(&error))?;
         if !comparison.is_equal() {
-            return Ok(self.report(Ending::NotEqual, comparison));
+            return self.report(Ending::NotEqual, comparison).await;
         }
         // Equal records imply equal books, but this checks the tables themselves, not the records read from them.
         self.progress.begin("Verifying the copy", Unit::Steps, None);
@@ -49,7 +46,7 @@ impl Migration {
         // Set the marker first: after an interruption, neither store can be used until the command is run again.
         self.from.mark(&self.to.shown(), SystemClock.now()).await?;
         to.store().finish().await.map_err(|error| interrupted(&error))?;
-        Ok(self.report(Ending::Moved, comparison))
+        self.report(Ending::Moved, comparison).await
     }
 
     /// The dry run: reads both ends and changes nothing.
@@ -67,7 +64,7 @@ impl Migration {
             TargetState::Unfinished => Ending::WouldStartOver,
             _ => Ending::WouldMove,
         };
-        Ok(Report { upgrade, ..self.report(ending, comparison) })
+        Ok(Report { upgrade, ..self.report(ending, comparison).await? })
     }
 
     /// The status of the target, unless it prevents the move, and the versions of a schema upgrade.
@@ -129,7 +126,7 @@ impl Migration {
         if self.from.moved().await?.is_none() {
             self.from.mark(&self.to.shown(), SystemClock.now()).await?;
         }
-        Ok(self.report(Ending::AlreadyMoved, comparison))
+        self.report(Ending::AlreadyMoved, comparison).await
     }
 
     async fn compare(&self, to: &Target) -> Result<Comparison, StoreError> {
@@ -138,9 +135,10 @@ impl Migration {
         compare(self.from.store(), to.store(), &mut |section, records| sections.step(section, records)).await
     }
 
-    fn report(&self, ending: Ending, comparison: Comparison) -> Report {
-        let (from, to) = (self.from.shown(), self.to.shown());
-        Report { from, to, ending, upgrade: None, comparison, log: self.log.clone() }
+    /// The log, which is not moved, is read last: until the store has its marker, a server may publish more of it.
+    async fn report(&self, ending: Ending, comparison: Comparison) -> Result<Report, Failure> {
+        let (from, to, log) = (self.from.shown(), self.to.shown(), self.from.log().await?);
+        Ok(Report { from, to, ending, upgrade: None, comparison, log })
     }
 }
 

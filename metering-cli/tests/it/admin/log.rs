@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use metering_core::Timestamp;
 use metering_core::store::{LogStep, LogStore, StoredBundle};
+use metering_log::checkpoint::{Checkpoint, SignedCheckpoint};
 use metering_log::keys::KeyRing;
-use metering_log::note::VerifierKey;
+use metering_log::note::{KeyName, NoteSigner, VerifierKey};
+use metering_log::tree::TreeHash;
 use serde_json::Value;
 
 use crate::program::{Program, mode};
@@ -94,6 +96,16 @@ fn a_rotation_makes_a_new_key_file_and_says_what_to_do_with_it() {
     let third = program.read("third.pem");
     let secret = third.lines().nth_back(1).unwrap();
     assert!(!printed.contains(secret) && third.contains("BEGIN PRIVATE KEY"), "no private key is printed");
+
+    // Clients know the key that signs, and no other.
+    let origin = "example.com/api/log/1";
+    let signer = NoteSigner::new(KeyName::new(origin).unwrap(), ring.signing().clone());
+    let head = Checkpoint::new(origin, 0, TreeHash::EMPTY_TREE).unwrap();
+    let published = SignedCheckpoint::sign(head, &signer).unwrap().to_string();
+    block_on(async { program.store().publish_checkpoint(1, 0, published).await.unwrap() });
+    program.refuses(&[("log rotate log.pem fourth.pem", 5, "log.pem has another key than the one that signs the log")]);
+    assert!(!program.path("fourth.pem").exists());
+    let _ = program.run("log rotate new.pem fourth.pem").success();
 }
 
 #[test]

@@ -97,10 +97,12 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
     assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
     // What took nothing back before begins then; else its credit note keeps its time, and there is another one.
     let [later, latest] = [1, 2].map(|seconds| NOW.saturating_add(Duration::from_secs(seconds)));
+    let just_later = later.saturating_add(Duration::from_millis(1));
     // when it ended, when it takes back again, when it began, its interruptions, how many credit notes are new
     let table = [
         (NOW, later, later, vec![], 1),
-        (later, later, NOW, vec![], 0),
+        // In the same millisecond: what was cancelled stays cancelled.
+        (later, later, NOW, vec![(later, just_later)], 1),
         (later, latest, NOW, vec![(later, latest)], 1),
     ];
     for (ended_at, now, begins_at, interruptions, notes) in table {
@@ -116,6 +118,31 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
     assert!(matches!(decided, Decided::Refused(ProcessorReversed::Repeated(_))), "{decided:?}");
     let decided = reverse_processor_payment(again, facts(&[], "dp_1")).unwrap();
     assert!(matches!(&decided, Decided::Accepted(changes) if !changes.is_known), "its end was never known");
+}
+
+/// A reversal of the same millisecond, or by a slower clock, takes no room from the credit notes of before.
+#[test]
+fn credit_notes_of_before_do_not_change() {
+    let notes = |reversals: &[ProcessorReversal]| CreditNote::of_reversals(TokenUnits::new(PAID), reversals);
+    let issued = |notes: &[CreditNote]| -> Vec<_> {
+        notes.iter().map(|note| (note.number, note.issued_at, note.amount)).collect()
+    };
+    let known = [reversal("re_1", 80, false)];
+    let before = issued(&notes(&known));
+    for now in [NOW, NOW.saturating_sub(Duration::from_secs(1))] {
+        // what is reported, and whether the credit note of before is in force then
+        for (id, amount, restored, in_force) in [("dp_1", Some(100), false, true), ("re_1", None, true, false)] {
+            let change = ReversalChange { now, ..change(id, amount, restored) };
+            let decided = reverse_processor_payment(change, facts(&known, id)).unwrap();
+            let Decided::Accepted(changes) = decided else { panic!("{id}: {decided:?}") };
+            let others = known.iter().filter(|other| other.reference != changes.reversal.reference);
+            let found = notes(&others.chain([&changes.reversal]).cloned().collect::<Vec<_>>());
+            assert_eq!(issued(&found)[..1], before, "{id}");
+            assert_eq!(found[0].cancelled_at.is_none(), in_force, "{id}");
+            let new: Vec<_> = found[1..].iter().map(|note| note.number).collect();
+            assert_eq!(changes.notes, new, "{id}");
+        }
+    }
 }
 
 #[test]

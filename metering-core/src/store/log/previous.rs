@@ -5,10 +5,12 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 
 use crate::store::log::origin::origin_epoch;
 
-/// A log as it ended. Its text is `ORIGIN:SIZE:ROOT`, with the root in base64.
+/// A log as it ended. Its text is `ORIGIN:SIZE:ROOT`, with the root in base64; no other spelling is accepted, nor a root that
+/// a log of this size cannot have.
 ///
 /// ```
 /// # use metering_core::store::PreviousLog;
@@ -65,7 +67,12 @@ impl FromStr for PreviousLog {
         let unfit = |c: char| c.is_whitespace() || c.is_control() || c == '+';
         let origin = parts.next().filter(|origin| origin_epoch(origin).is_some() && !origin.contains(unfit));
         match (origin, size, root) {
-            (Some(origin), Some(size), Some(root)) => Ok(Self { origin: origin.to_owned(), size, root }),
+            (Some(origin), Some(size), Some(root)) => {
+                let log = Self { origin: origin.to_owned(), size, root };
+                let is_empty = root == <[u8; 32]>::from(Sha256::digest(b""));
+                let is_sound = is_empty == (size == 0) && log.to_string() == text;
+                if is_sound { Ok(log) } else { Err(MalformedPreviousLog) }
+            }
             _ => Err(MalformedPreviousLog),
         }
     }
@@ -84,6 +91,10 @@ mod tests {
             "example.com/log/1".to_owned(),
             format!("example.com/log/1:{root}"),
             format!("example.com/log/1:-1:{root}"),
+            format!("example.com/log/1:+0:{root}"),
+            format!("example.com/log/1:00:{root}"),
+            format!("example.com/log/1:1:{root}"),
+            "example.com/log/1:0:CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=".to_owned(),
             format!("example.com/log:0:{root}"),
             format!("example.com/a b/log/1:0:{root}"),
             "example.com/log/1:0:47DEQpj8HBSa".to_owned(),
