@@ -1,4 +1,4 @@
-//! Decides a batch: reads what each posting depends on, once, and applies the posting.
+//! Decides a batch: reads the rows that each posting depends on, once, and applies the posting.
 
 use std::hash::Hash;
 
@@ -17,8 +17,8 @@ use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
 
-/// What a backend has stored. [`decide`] asks only for what the batch depends on; for each account, key, hold and count
-/// of a route once.
+/// The rows that a backend has stored. [`decide`] reads only the rows that the batch depends on; for each account, key,
+/// hold and count of a route once.
 ///
 /// Everything must be as of the transaction that writes the batch.
 pub trait Facts {

@@ -1,4 +1,4 @@
-//! A charge, the state of the account that it is decided on, the decision, and what undoes it.
+//! A charge, the account state that it is decided on, the decision, and the refund that undoes it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -161,8 +161,8 @@ impl MeterState {
         RateStatus::of(self.limits, self.minute, self.day, now)
     }
 
-    /// Counts requests that were accepted at `now`, as [`decide`](super::decide) does: for backends that
-    /// store what was charged, and compute the windows from it later.
+    /// Counts requests that were accepted at `now`, as [`decide`](super::decide) does: for backends that store the
+    /// charges, and compute the windows from it later.
     pub fn count_accepted(&mut self, calls: u64, now: Timestamp) {
         let RateStatus { minute, day, .. } = self.rate_status(now);
         let more = |window: Window| {
@@ -235,11 +235,11 @@ pub struct Receipt {
     pub account: AccountId,
     /// How much. Zero for a hold.
     pub charged: Credits,
-    /// What is held, if the charge is a hold.
+    /// The held amount, if the charge is a hold.
     pub hold: Option<Held>,
     /// The balance after it.
     pub balance: Credits,
-    /// What it was booked on.
+    /// The usage row that it was booked on.
     pub line: UsageLine,
     /// The UTC day that it was booked on.
     pub day: Day,
@@ -269,7 +269,7 @@ pub struct Settlement {
     pub account: AccountId,
     /// The key.
     pub request: RequestId,
-    /// What the charge was booked on.
+    /// The usage row that the charge was booked on.
     pub line: UsageLine,
 }
 
@@ -277,13 +277,13 @@ pub struct Settlement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refund {
-    /// Who gets the refund.
+    /// The keys and budgets that the refund credits.
     pub account: AccountId,
     /// The key that was charged.
     pub key: KeyNumber,
     /// How much.
     pub amount: Credits,
-    /// What the charge was booked on.
+    /// The usage row that the charge was booked on.
     pub line: UsageLine,
     /// The UTC day that the charge was booked on; the refund is booked on the same.
     pub day: Day,
@@ -291,8 +291,8 @@ pub struct Refund {
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Attempt>,
-    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives
-    /// the place back. Just after a month begins, that may be the month after [`day`](Self::day).
+    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund frees
+    /// the place. Just after a month begins, that may be the month after [`day`](Self::day).
     pub counted_in: Option<Month>,
 }
 
@@ -303,7 +303,7 @@ impl Refund {
         Self { key: KeyNumber::FIRST, ..self }
     }
 
-    /// The route in whose count the refund gives a place back.
+    /// The route in whose count the refund frees a place.
     #[must_use]
     pub fn counted_route(&self) -> Option<CountedRoute> {
         self.counted_in.map(|_| CountedRoute::of(&self.line))
@@ -311,10 +311,10 @@ impl Refund {
 }
 
 impl Receipt {
-    /// The refund of this charge; `None` when there is nothing to give back. A hold is not refunded but
+    /// The refund of this charge; `None` when there is nothing to refund. A hold is not refunded but
     /// [released](Self::hold_update).
     ///
-    /// A later attempt at a request with an idempotency key was not charged itself; its refund gives back the first
+    /// A later attempt at a request with an idempotency key was not charged itself; its refund returns the first
     /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
@@ -340,7 +340,7 @@ impl Receipt {
         self.volume.as_ref().map(|volume| if self.repeated { self.day.month() } else { volume.month })
     }
 
-    /// What to record once a response has been passed on; `None` without an idempotency key.
+    /// The record to write once a response has been passed on; `None` without an idempotency key.
     #[must_use]
     pub fn settlement(&self) -> Option<Settlement> {
         let Attempt { request, .. } = self.delivery.clone()?;

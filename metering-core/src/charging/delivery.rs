@@ -131,7 +131,7 @@ impl Fingerprint {
     }
 }
 
-/// What is stored with a charge that has an idempotency key.
+/// The data that is stored with a charge that has an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryTerms {
     /// Which request the key is for.
@@ -188,7 +188,7 @@ impl Repetition {
         }
     }
 
-    /// What happened, and what to do.
+    /// The error message: what happened, and what to do.
     pub(crate) const fn advice(&self) -> &'static str {
         match self {
             Self::OtherRequest => {

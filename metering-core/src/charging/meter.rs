@@ -95,11 +95,11 @@ impl Default for MeterConfig {
 /// How long a drain waits for holds that are being settled, and refunds that wait for a flush.
 const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
-/// Charges requests durably: a decision is on disk before the caller gets it, unless it asks for it
+/// Charges requests durably: a decision is on disk before the caller gets it, unless the caller requests it
 /// [early](Meter::charge_early).
 ///
 /// Cheap to share behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
-/// what it accepted, as long as its runtime lives.
+/// accepted charges, as long as its runtime runs.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -295,7 +295,7 @@ impl Meter {
         self.stats.failed_at().map(|at| at.elapsed())
     }
 
-    /// What the meter has done so far.
+    /// The meter's counters.
     #[must_use]
     pub fn stats(&self) -> &MeterStats {
         &self.stats

@@ -54,7 +54,7 @@ impl RequestId {
         Self(format!("{KEY_PREFIX}{text}"))
     }
 
-    /// The id that a proxy gave to a request. It contains a space, so it never equals an id that a client chose.
+    /// The id that a proxy assigned to a request. It contains a space, so it never equals an id that a client chose.
     pub(crate) fn of_proxy(&self) -> Self {
         Self(format!("{PROXY_PREFIX}{}", self.0))
     }

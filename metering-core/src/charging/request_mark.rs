@@ -1,4 +1,4 @@
-//! What the id of a request says: when it was made, and if it was charged: when, with which key and for which route.
+//! The contents of a request's id: when it was made, and if it was charged: when, with which key and for which route.
 //! So a charge is found by the id of its request, and nothing is stored for it (ADR 47).
 //!
 //! | bytes | |

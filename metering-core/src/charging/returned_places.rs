@@ -51,8 +51,8 @@ impl ReturnedPlaces {
         self.places.iter().copied()
     }
 
-    /// Adds a place. If there are too many prices, which needs a new catalogue in the same month, the dearest places
-    /// get the price of the next cheaper ones.
+    /// Adds a place. If there are too many prices, which needs a new catalogue in the same month, the most expensive
+    /// places get the price of the next cheaper ones.
     pub(crate) fn add(&mut self, price: Credits) {
         match self.places.binary_search_by_key(&price, |(price, _)| *price) {
             Ok(index) => self.places[index].1 = self.places[index].1.saturating_add(1),

@@ -15,7 +15,7 @@ use crate::trace;
 /// The decision on a hold.
 #[derive(Debug)]
 pub enum HoldDecision {
-    /// It is held; serve the request, and capture what it cost.
+    /// It is held; serve the request, and capture its cost.
     Held(HoldGuard),
     /// Nothing is held; do not serve the request.
     Refused(Refusal),
@@ -32,8 +32,8 @@ impl MeterError {
 impl Meter {
     /// Holds the price of a request whose cost is known only afterwards. When this returns, the decision is on disk.
     ///
-    /// The guard captures what the request cost, and the rest returns to the balance. If the process ends first,
-    /// another process with a meter on the store captures the fallback when the lease has ended.
+    /// The guard captures the request's cost, and the rest returns to the balance. If the process ends first, another
+    /// process with a meter on the store captures the fallback when the lease has ended.
     ///
     /// ```
     /// use std::time::Duration;

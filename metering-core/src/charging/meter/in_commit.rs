@@ -24,9 +24,9 @@ pub(super) struct InCommit<'a> {
     size: usize,
     /// Those without an outcome yet.
     replies: Vec<ReplySender>,
-    /// Those that get their outcome when it is on disk.
+    /// Callers that get their outcome when it is on disk.
     kept: Vec<(ReplySender, Outcome)>,
-    /// Those that have their outcome, and go ahead while it is flushed.
+    /// Callers that have their outcome, and proceed while it is flushed.
     ahead: Vec<ReplySender>,
     lanes: Vec<usize>,
     spans: Vec<Span>,
@@ -69,7 +69,8 @@ impl<'a> InCommit<'a> {
         (postings, in_commit)
     }
 
-    /// Takes the outcomes of a batch that is being flushed. Callers that want theirs early get it, if it is a charge.
+    /// Takes the outcomes of a batch that is being flushed. Callers that request early outcomes get them, if they
+    /// charge.
     pub(super) fn decided(&mut self, outcomes: Vec<Outcome>) {
         let replies = self.replies_to(&outcomes);
         let mut round = Round::default();

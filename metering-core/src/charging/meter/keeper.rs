@@ -20,19 +20,19 @@ use crate::store::{Store, StoreError};
 const TICK: Duration = Duration::from_secs(1);
 /// A lease is renewed after this part of it, so that several renewals can fail before it ends.
 const RENEWALS_PER_LEASE: u32 = 4;
-/// A hold is no longer renewed after this time, because its request hangs.
+/// A hold is no longer renewed after this time, because its request is stuck.
 const RENEW_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often expired holds are looked for in the store.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// How long to wait after the store could not be asked: the other processes get time to renew their leases first.
+/// How long to wait after the store could not be read: the other processes get time to renew their leases first.
 const SWEEP_PAUSE: Duration = Duration::from_secs(60);
 /// How long after the end of its lease a hold is settled. The clocks of two nodes may differ by this much.
 const SWEEP_GRACE: Duration = Duration::from_secs(10);
 /// How many holds are settled in one batch.
 const SWEEP_BATCH: u32 = 1_000;
 
-/// What this process owes: the holds of the requests that it serves, and refunds that cannot be posted yet.
+/// This process's obligations: the holds of the requests that it serves, and refunds that cannot be posted yet.
 #[derive(Debug, Default)]
 pub(super) struct OpenHolds {
     holds: Mutex<HashMap<HoldId, OpenHold>>,
@@ -59,7 +59,7 @@ struct OpenHold {
     /// A request that is repeated has a guard for each attempt.
     guards: u32,
     opened_at: Instant,
-    /// When the lease is to be renewed.
+    /// When to renew the lease.
     renew_at: Instant,
 }
 
@@ -134,7 +134,7 @@ impl OpenHolds {
     }
 }
 
-/// What both tasks of a meter need.
+/// The state that both tasks of a meter share.
 #[derive(Clone)]
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn Store>,

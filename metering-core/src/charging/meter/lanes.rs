@@ -60,7 +60,7 @@ impl<T> Lanes<T> {
         self.lanes[lane].waiting.push(item);
     }
 
-    /// Whether what waits in a lane waits for a slow commit.
+    /// Whether the postings of a lane wait for a slow commit.
     pub(super) fn is_slow(&self, lane: usize) -> bool {
         self.lanes[lane].state == LaneState::SlowCommit
     }

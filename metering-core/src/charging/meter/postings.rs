@@ -64,9 +64,9 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taker {
-    /// The store's thread, which must be told of the next posting.
+    /// The store's thread, to notify of the next posting.
     StoreIdle,
-    /// The store's thread, which knows that postings wait.
+    /// The store's thread, already notified that postings wait.
     StoreActive,
     /// The meter's task, because the store has no thread for it.
     Task,
@@ -145,7 +145,7 @@ impl Postings {
         batch.inspect(|batch| self.make_room(batch))
     }
 
-    /// The next batch, for the store's thread. If there is none, the store must be told of the next posting.
+    /// The next batch, for the store's thread. If there is none, notify the store of the next posting.
     pub(super) fn take_for_store(&self) -> Option<Batch<Request>> {
         let mut state = self.state();
         let batch = state.take(self.max_batch);
@@ -156,7 +156,7 @@ impl Postings {
         batch.inspect(|batch| self.make_room(batch))
     }
 
-    /// Whether more waits after a commit by the store's thread. If not, the store must be told of the next posting.
+    /// Whether more waits after a commit by the store's thread. If not, notify the store of the next posting.
     pub(super) fn is_more_for_store(&self) -> bool {
         let mut state = self.state();
         if !state.is_open {
@@ -174,7 +174,8 @@ impl Postings {
         self.permits.add_permits(batch.items.iter().filter(|request| request.has_permit).count());
     }
 
-    /// The commit of these lanes has ended. If the store is broken, so is the meter: what has not begun is rejected.
+    /// The commit of these lanes has ended. If the store is broken, so is the meter: postings whose commit has not
+    /// begun are rejected.
     pub(super) fn ended(&self, lanes: &[usize], is_broken: bool) {
         let mut state = self.state();
         state.in_progress -= 1;
@@ -187,7 +188,7 @@ impl Postings {
         }
     }
 
-    /// The meter's task has ended, perhaps with its runtime: what only it could commit is rejected.
+    /// The meter's task has ended, perhaps with its runtime: postings that only it could commit are rejected.
     pub(super) fn task_ended(&self) {
         let mut state = self.state();
         state.has_task_ended = true;
@@ -198,7 +199,7 @@ impl Postings {
         }
     }
 
-    /// Takes nothing more, and rejects what has not begun.
+    /// Accepts no more postings, and rejects those whose commit has not begun.
     fn give_up(&self, mut state: MutexGuard<'_, State>) {
         state.is_open = false;
         let waiting = state.lanes.take_all();
@@ -211,7 +212,7 @@ impl Postings {
         self.changed.notify_one();
     }
 
-    /// Takes nothing more. What waits is still committed.
+    /// Takes nothing more. Waiting postings are still committed.
     pub(super) fn close(&self) {
         self.state().is_open = false;
         self.changed.notify_one();
@@ -289,9 +290,9 @@ impl State {
         }
     }
 
-    /// Puts a request into its lane, unless it may be rejected and would wait there for a slow commit. Charges go by
-    /// secret, so those of one key share a lane. Other keys of the account, and refunds, may be in other lanes; the store
-    /// serialises them.
+    /// Puts a request into its lane, unless it may be rejected and would wait there for a slow commit. Charges are
+    /// assigned to lanes by secret, so charges of one key share a lane. Other keys of the account, and refunds, may be
+    /// in other lanes; the store serialises them.
     fn assign_lane(&mut self, request: Request) -> Option<Request> {
         let lane = match &request.posting {
             Posting::Charge(charge) => self.lanes.of(charge.key.as_bytes()),

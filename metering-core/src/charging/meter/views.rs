@@ -1,4 +1,4 @@
-//! What this node last saw of keys, and whether a request may be served before its charge is decided.
+//! The newest state of keys that this node has seen, and whether a request may be served before its charge is decided.
 //!
 //! A view is a guess of whether the upstream's work will be wasted, and of nothing else. The store decides every charge,
 //! and no response is passed on before that. So nothing here may reach a receipt, a header or the ledger.
@@ -29,8 +29,8 @@ const MIN_PRICES: i64 = 100;
 const RATE_RESERVE: u32 = 10;
 /// How many routes, each with the address of its client, are remembered of a key.
 const MAX_USES: usize = 8;
-/// A generation ends when it has this many keys; those not seen since the one before are then forgotten. So at most twice
-/// as many are remembered. A key takes about 450 bytes with four routes, and 200 fewer with one.
+/// A generation ends when it has this many keys; those not seen since the one before are then forgotten. So at most
+/// twice as many are kept. A key takes about 450 bytes with four routes, and 200 fewer with one.
 const GENERATION: usize = 16_384;
 
 /// The views of a meter. They stay empty if its store decides before it flushes.
@@ -50,13 +50,13 @@ struct State {
     started: HashMap<KeyHash, Ahead>,
 }
 
-/// What was last seen of a key.
+/// The last seen state of a key.
 struct View {
     account: AccountId,
     balance: Credits,
     rate: RateStatus,
     at: Timestamp,
-    /// What the key was used for. A key may be restricted to routes and networks, so the same must have been accepted.
+    /// The usage of the key. A key may be restricted to routes and networks, so the same must have been accepted.
     uses: Vec<Use>,
 }
 
@@ -113,7 +113,7 @@ impl Views {
         Some(Started { views: Arc::clone(self), key, price, account })
     }
 
-    /// Takes what a commit shows of the keys that it charged. It began at `at`.
+    /// Records the state that a commit shows of the keys that it charged. The commit began at `at`.
     pub(super) fn note(&self, used: &[Option<Used>], outcomes: &[Outcome], at: Timestamp) {
         let mut state = self.state();
         for (used, outcome) in used.iter().zip(outcomes) {
@@ -121,7 +121,8 @@ impl Views {
             match outcome {
                 // A repeated result shows an earlier balance.
                 Outcome::Decided(Decision::Accepted(receipt)) if receipt.repeated => {}
-                // A key with a limit on its requests in flight is counted in the decision, so it has to wait for that.
+                // A key with a limit on its requests in flight is counted in the decision, so it must wait for the
+                // decision.
                 Outcome::Decided(Decision::Accepted(receipt)) if receipt.slot.is_none() => state.see(used, receipt, at),
                 _ => drop(state.forget(&used.key)),
             }
@@ -164,9 +165,9 @@ impl State {
 }
 
 impl View {
-    /// Whether the store will clearly accept a charge, with what was `started` before it and is not decided yet.
+    /// Whether the store will clearly accept a charge, given the charges `started` before it that are not decided yet.
     ///
-    /// Budgets are not seen, nor limits of parent keys: a refusal by one drops the view.
+    /// Budgets are not visible here, nor are limits of parent keys: a refusal by one drops the view.
     fn is_clearly_good(&self, charge: &Charge, started: Ahead, now: Timestamp) -> bool {
         // A time in the future is that of a clock that was set back.
         let is_fresh =
@@ -205,7 +206,7 @@ impl Started {
         &self.account
     }
 
-    /// The charge has an answer. If it is not accepted, the request was started in vain.
+    /// The charge has an outcome. If it is not accepted, the request was started in vain.
     pub(super) fn ended(self, answer: &Result<Outcome, MeterError>) {
         let stats = &self.views.stats;
         let counter = match answer {

@@ -177,7 +177,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever the clock does between batches, counting a batch's requests afterwards gives the same windows.
+    /// Whatever the clock does between batches, counting a batch's requests afterwards yields the same windows.
     #[test]
     fn requests_counted_afterwards_fall_in_the_same_windows(
         batches in prop::collection::vec((-3 * 86_400_000_i64..3 * 86_400_000, 1_u64..5), 0..12),
@@ -248,7 +248,7 @@ proptest! {
                 1 if apply(&mut state, Debit::Charge(amount), NOON).is_ok() => charged.push(amount),
                 2 => {
                     if let Some(held) = open.pop() {
-                        // Far above what is held, at times: then only what is held is captured.
+                        // Sometimes far above the hold: then only the hold is captured.
                         if !apply_settled(&mut state, held, amount) {
                             prop_assert!(amount > held);
                             prop_assert!(apply_settled(&mut state, held, held));
@@ -290,7 +290,7 @@ fn a_free_allowance_needs_no_balance_and_counts_towards_the_limits() {
         let refusal = apply(&mut after, Debit::Nothing, NOON).unwrap_err();
         assert!(matches!(refusal, Refusal::RateLimited { window: LimitWindow::Minute, .. }), "{refusal:?}");
     }
-    // price, hold, by volume, what it takes
+    // price, hold, by volume, amount taken
     let one = Credits::from_atoms(1);
     let table = [
         (Credits::ZERO, false, true, Debit::Nothing),

@@ -1,4 +1,4 @@
-//! What a batch changes: the rows that a backend writes.
+//! The changes of a batch: the rows that a backend writes.
 
 use std::sync::Arc;
 

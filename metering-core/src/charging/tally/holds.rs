@@ -1,4 +1,4 @@
-//! What a batch opens and settles: holds, which are neither charges nor refunds until they are settled.
+//! The holds that a batch opens and settles: they are neither charges nor refunds until they are settled.
 
 use std::hash::Hash;
 

@@ -1,4 +1,4 @@
-//! What a batch changes.
+//! The changes of a batch.
 
 use super::*;
 use crate::access::account::{RateLimits, Totals};
