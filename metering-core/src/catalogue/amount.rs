@@ -4,7 +4,7 @@ use crate::catalogue::units::Count;
 use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;
 
-/// An amount that is computed from what places `P` have.
+/// An amount that is computed from the values at places `P`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Amount<P> {
     At(P),
@@ -19,7 +19,7 @@ pub(super) enum Amount<P> {
     },
 }
 
-/// What a report has: credits, or counts of units.
+/// The unit of a reported amount: credits, or counts of units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Measures<T> {
     /// Credits, here.

@@ -1,7 +1,7 @@
 //! Estimates the cost of a request before it runs, from its body.
 //!
-//! An estimate that a client can make too low would let it use more than is held. So whatever two JSON parsers may read
-//! differently gives no estimate: the maximum is held.
+//! If a client could make an estimate too low, it could use more than is held. So if two JSON parsers may read a body
+//! differently, there is no estimate, and the maximum is held.
 
 use crate::catalogue::pointer::{self, Lookup, Pointer};
 use crate::catalogue::units::{Count, ExactCost, UnitPrice};
@@ -17,7 +17,7 @@ pub(super) struct Estimate {
     pub(super) bytes: Vec<Box<str>>,
     /// The pointers to a factor on all of it, such as the number of responses. The largest counts; absent means 1.
     pub(super) times: Vec<Pointer>,
-    /// The most of a unit that a request uses if its body does not say.
+    /// The most of a unit that a request uses if its body has no limit of its own.
     pub(super) limits: Vec<(Box<str>, Count)>,
 }
 
@@ -61,13 +61,13 @@ impl Estimate {
     }
 }
 
-/// What the pointers of an estimate found.
+/// The values that the pointers of an estimate found.
 struct FactorValue<'e, 'j> {
     values: Vec<(&'e Pointer, Lookup<'j>)>,
 }
 
 impl<'e, 'j> FactorValue<'e, 'j> {
-    /// `None` when the body has to be JSON, and is not.
+    /// `None` when the body must be JSON, and is not.
     fn read(estimate: &'e Estimate, body: &'j [u8]) -> Option<Self> {
         let pointers = estimate.pointers();
         if pointers.is_empty() {
@@ -82,8 +82,8 @@ impl<'e, 'j> FactorValue<'e, 'j> {
         found.map_or(Lookup::Nothing, |(_, lookup)| *lookup)
     }
 
-    /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number does
-    /// not count either, nor a fraction or a zero: some services accept these, others use their default.
+    /// The count of a unit; `None` when it is not there, or not a whole number above zero. Numbers in strings do not
+    /// count, nor do fractions or zero: some services accept these, others use their default.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
         let pointers = estimate.json.iter().find(|(known, _)| **known == *unit);
         let limit = estimate.limits.iter().find(|(known, _)| **known == *unit).map(|(_, limit)| *limit);

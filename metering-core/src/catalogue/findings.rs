@@ -1,4 +1,4 @@
-//! What the JSON of a body has reported so far: values, failures, and the lengths of texts.
+//! The data reported so far by the JSON of a body: values, failures, and the lengths of texts.
 //!
 //! The values of a text count once the text has ended as JSON. If the body is cut off, those of its last text count
 //! too.
@@ -19,7 +19,7 @@ type Value = Option<Result<u128, ReportError>>;
 pub(super) struct Findings {
     /// By place.
     values: Vec<Value>,
-    /// What the current text has at each place.
+    /// The contribution of the current text at each place.
     here: Vec<Here>,
     failed: bool,
     fails_here: bool,
@@ -68,12 +68,12 @@ impl Findings {
         self.content.add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    /// The upstream says that it failed.
+    /// The upstream reports that it failed.
     pub(super) const fn fail(&mut self) {
         self.fails_here = true;
     }
 
-    /// Notes what is at one of the report's pointers.
+    /// Records the value at one of the report's pointers.
     pub(super) fn take(&mut self, report: &JsonReport, number: usize, found: ScannedValue<'_>) {
         let Some(other) = number.checked_sub(report.places.len()) else {
             return self.take_value(report, number, found);
@@ -207,7 +207,7 @@ impl Combine {
         *known = Some(match (self, known.take(), value) {
             (_, None, value) | (Self::Last, _, value) => value,
             (Self::Max, Some(Ok(known)), Ok(value)) => Ok(known.max(value)),
-            // What can be read counts.
+            // Only readable values count.
             (Self::Max, Some(Ok(value)), Err(_)) | (Self::Max, Some(Err(_)), Ok(value)) => Ok(value),
             (Self::Sum, Some(Ok(known)), Ok(value)) => Ok(known.saturating_add(value)),
             (Self::Max | Self::Sum, Some(Err(error)), _) | (Self::Sum, Some(Ok(_)), Err(error)) => Err(error),

@@ -16,7 +16,7 @@ use text::Text;
 /// Deeper texts are not read. Bounds the memory of a scanner.
 pub(super) const DEPTH_MAX: usize = 128;
 
-/// What a text turned out to be.
+/// The type of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing but white space.

@@ -48,7 +48,7 @@ impl ModelNames {
     /// Names and patterns in the order of the file, without duplicates.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// The problem with one of them.
     pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>) -> Result<Self, String> {
         let mut found = Self::default();
         for (position, name) in names.enumerate() {

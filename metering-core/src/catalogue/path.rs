@@ -15,7 +15,7 @@ pub struct RequestPath<'a>(Cow<'a, str>);
 /// An encoded slash in normal form.
 const ENCODED_SLASH: &str = "%2F";
 
-/// What happens to encoded slashes.
+/// How encoded slashes are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slashes {
     Refused,

@@ -1,4 +1,4 @@
-//! What is wrong with a catalogue file. Reading collects every problem, so that a file is corrected in one pass.
+//! A problem in a catalogue file. Reading collects every problem, so that a file is corrected in one pass.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub struct CatalogueProblem {
     pub place: String,
     /// The route's method and path, if both can be read, for example `GET /price`.
     pub route: Option<String>,
-    /// What is wrong. Names the key by its path within the route, for example `price.max`.
+    /// The problem. Names the key by its path within the route, for example `price.max`.
     pub problem: String,
 }
 
@@ -114,7 +114,7 @@ impl Problems {
         value().ok_or(self)
     }
 
-    /// What was noted, in order.
+    /// The recorded problems, in order.
     pub(super) fn into_texts(self) -> Vec<String> {
         self.0
     }

@@ -94,7 +94,7 @@ fn amounts(old: &UsagePrice, new: &UsagePrice) -> Option<Vec<(u128, u128)>> {
         && old.over == new.over
         && old.estimate == new.estimate
         && old.units.len() == new.units.len();
-    // A report in credits is what the upstream says, whatever the catalogue.
+    // A report in credits is the upstream's amount, whatever the catalogue.
     if !alike || old.units.is_empty() {
         return None;
     }

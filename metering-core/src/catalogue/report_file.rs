@@ -1,5 +1,5 @@
-//! Reads the report of a price by usage from a catalogue file, with what says that a response failed or how much of it
-//! was delivered.
+//! Reads the report of a price by usage from a catalogue file, with the places that show that a response failed or how
+//! much of it was delivered.
 
 use std::sync::Arc;
 

@@ -37,7 +37,7 @@ const NAME_MAX: usize = 40;
 pub struct RouteUpstreams {
     steps: Arc<[Vec<String>]>,
     retries: bool,
-    /// After which responses a request goes on too. Those that are always free belong to them.
+    /// Which responses cause failover to the next upstream. Those that are always free belong to them.
     retried_statuses: Option<FreeStatuses>,
 }
 

@@ -31,7 +31,7 @@ pub(super) fn problem(route: &Route, name: &str, value: &str) -> Option<&'static
     if OVERRIDES.contains(&folded.as_str()) {
         return Some("could make the service run another request");
     }
-    // LiteLLM takes the model from there, whatever the body says.
+    // LiteLLM takes the model from there, whatever the body contains.
     if plain_name == "model" && route.usage_price().is_some_and(|price| price.is_by_model()) {
         return Some("could choose another model than the one that has the price");
     }

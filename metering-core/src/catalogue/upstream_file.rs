@@ -17,7 +17,7 @@ pub(super) const KEY: &str = "upstreams";
 const UPSTREAM_KEYS: [&str; 4] = ["model", "max", "units", "per_million"];
 const NAME_BYTES_MAX: usize = 256;
 
-/// What is different at an upstream.
+/// The differences at an upstream.
 pub(super) struct Terms {
     upstream: Box<str>,
     model: Option<UpstreamModel>,
@@ -48,7 +48,7 @@ impl Terms {
 /// the beginning of names and an asterisk, and the place where requests have it.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(super) fn read(
     of: &Object<'_>,
     units: &Units,

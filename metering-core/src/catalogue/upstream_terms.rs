@@ -1,4 +1,4 @@
-//! What differs at single upstreams of a route: the name of the model, and the price of a request.
+//! The differences at single upstreams of a route: the name of the model, and the price of a request.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl UsagePrice {
         }
     }
 
-    /// The names of all upstreams that it says something of.
+    /// The names of all upstreams that it describes.
     pub(super) fn named_upstreams(&self) -> impl Iterator<Item = &str> {
         let of_models = self.models().flat_map(|(_, price)| &price.upstreams);
         self.upstreams.iter().chain(of_models).map(|terms| &*terms.upstream)
@@ -66,7 +66,7 @@ impl UsagePrice {
         self.upstreams.iter().find(|terms| *terms.upstream == *upstream)
     }
 
-    /// Adds what is different at upstreams. What is held then covers the dearest of them.
+    /// Adds the differences at upstreams. The hold then covers the most expensive of them.
     pub(super) fn with_upstreams(self, upstreams: Vec<UpstreamTerms>) -> Self {
         let prices = upstreams.iter().filter_map(|terms| terms.price.as_ref());
         let max = prices.map(|price| price.max).fold(self.max, Ord::max);

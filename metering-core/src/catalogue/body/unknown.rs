@@ -1,8 +1,8 @@
 //! Members of a body that are not in the route's schema.
 //!
-//! A member is known if the schema says something about it: JSON Schema's annotations of `properties`,
-//! `patternProperties` and `additionalProperties`, through all combinations of schemas, for those that fit the body.
-//! An object of which no schema names any member is free-form, and passes unchanged.
+//! A member is known if the schema describes it: JSON Schema's annotations of `properties`, `patternProperties` and
+//! `additionalProperties`, through all combinations of schemas, for those that fit the body. An object none of whose
+//! members the schema names is free-form, and passes unchanged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use crate::catalogue::pointer::is_same_name;
 /// So many problems of one body are named.
 pub(super) const PROBLEMS_MAX: usize = 8;
 
-/// What happens to members that are not in the schema.
+/// How members that are not in the schema are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Unknown {
     /// The request is refused.

@@ -1,4 +1,4 @@
-/// What is at a wanted pointer.
+/// The value at a wanted pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::catalogue) enum ScannedValue<'v> {
     Null,

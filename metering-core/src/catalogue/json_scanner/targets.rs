@@ -64,7 +64,7 @@ impl Targets {
         &self.nodes[node].edges
     }
 
-    /// Passes on what was found at these nodes.
+    /// Passes on the value found at these nodes.
     pub(super) fn at(&self, nodes: &[usize], found: ScannedValue<'_>, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         for end in nodes.iter().flat_map(|node| &self.nodes[*node].ends) {
             take(*end, found);

@@ -25,7 +25,7 @@ enum Escape {
     Unicode(u8, u16),
 }
 
-/// What the bytes of a string led to.
+/// The result of reading the bytes of a string.
 pub(super) enum Step<'b> {
     /// The string continues.
     More,
@@ -35,7 +35,7 @@ pub(super) enum Step<'b> {
 }
 
 impl Text {
-    /// Begins a new text. What is not wanted is only checked.
+    /// Begins a new text. Unwanted values are only checked.
     pub(super) fn begin(&mut self, is_wanted: bool) {
         self.start.clear();
         (self.bytes, self.is_wanted, self.escape, self.high) = (0, is_wanted, Escape::None, None);

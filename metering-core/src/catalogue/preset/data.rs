@@ -27,7 +27,7 @@ static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
     FILES.iter().map(read).collect::<Result<_, _>>().expect("the built-in presets are valid")
 });
 
-/// What a preset says.
+/// The contents of a preset.
 #[derive(Debug)]
 pub(super) struct Preset {
     pub(super) name: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct UnitRule {
     /// Whether the count of `of` leaves it out. Otherwise it is part of that count.
     #[serde(default)]
     pub(super) beside: bool,
-    /// What is added up for its count, as in `report`.
+    /// The parts that are added up for its count, as in `report`.
     pub(super) at: Vec<Box<RawValue>>,
     /// The texts whose length bounds its count, as in `delivered`.
     #[serde(default)]

@@ -62,7 +62,7 @@ fn units_that_no_model_prices_are_part_of_what_they_belong_to() {
             "reasoning_tokens": "/usage/completion_tokens_details/reasoning_tokens",
         })
     );
-    // Anthropic counts what is cached beside its input tokens, and Google its thoughts beside the output.
+    // Anthropic counts cached tokens apart from its input tokens, and Google counts thoughts apart from the output.
     let of = |name: &str| json!({"max": [format!("/message/usage/{name}"), format!("/usage/{name}")]});
     let anthropic = r#"{"preset": "anthropic-messages"}"#;
     assert_eq!(

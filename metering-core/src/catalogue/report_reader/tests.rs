@@ -83,7 +83,7 @@ fn a_unit_can_be_in_several_places() {
 
 #[test]
 fn bodies_are_read_by_content_type() {
-    // content type, body, what is read
+    // content type, body, report
     let table: &[(Option<&str>, &str, Expected)] = &[
         (JSON, r#"{"usage": {"input": 3, "output": 2}}"#, Ok(Some("2003"))),
         (JSON, r#" {"usage": {"input": "3", "output": 2.5}} "#, Ok(Some("2503"))),
