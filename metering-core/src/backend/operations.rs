@@ -115,7 +115,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
     /// Adds a payment. Its ledger entry has the credits.
     pub fn add_payment(&mut self, record: PaymentRecord) {
         let is_reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
-        // The other service sold what was imported, and does not say for how much.
+        // The other service sold the imported credits, and does not report for how much.
         let is_imported = record.used_as == PaymentUse::Imported;
         if self.days.contains(record.recorded_at.day()) && !is_reversed && !is_imported {
             self.payments.push(record);
@@ -207,7 +207,7 @@ fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<
     }
     let finished = sums.into_values().map(|(sales, atoms)| Ok(PlanSales { credits: credits(atoms)?, ..sales }));
     let mut finished = finished.collect::<Result<Vec<PlanSales>, StoreError>>()?;
-    // Stable, so that equal sums stay in the order of chain, plan and token.
+    // Stable, so equal sums keep the order of chain, plan and token.
     finished.sort_by_key(|sales| Reverse(sales.credits));
     Ok(finished)
 }

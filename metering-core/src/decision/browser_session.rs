@@ -7,7 +7,7 @@ use crate::access::key::KeyHash;
 use crate::signups::link::{EmailLink, LinkPurpose};
 use crate::store::StoreError;
 
-/// What is read before a session is opened.
+/// The rows read before a session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserSessionFacts {
     /// Whether the secret of the new session works.

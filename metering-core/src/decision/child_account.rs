@@ -1,8 +1,8 @@
 //! Child accounts: created, filled, emptied and closed by their parent.
 //!
-//! Credits that are moved are granted to one account and taken from the other: what was bought, and what a reversal takes
-//! back, stays with the account that bought. A parent takes back at most what it gave. Otherwise it could take credits that
-//! the child bought, and only the child would owe them when their payment is reversed.
+//! Moved credits are granted to one account and taken from the other. Purchases, and their reversals, stay with the
+//! account that bought. A parent takes back at most the credits that it gave. Otherwise it could take credits that the
+//! child bought, and only the child would owe them when their payment is reversed.
 
 use super::entry::EntryChanges;
 use super::{Decided, active};
@@ -12,7 +12,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::store::{ChildClosed, ChildCreated, CreditMove, CreditsMoved};
 
-/// What is read before a child is created.
+/// The rows read before a child is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewChildFacts {
     /// The parent, revoked or not.
@@ -46,16 +46,16 @@ pub fn create_child(facts: &NewChildFacts, most: u32) -> Decided<(), ChildCreate
     Decided::Accepted(())
 }
 
-/// What is read before credits are moved.
+/// The rows read before credits are moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoveFacts<K> {
     /// The parent, revoked or not, and its row.
     pub parent: Option<(K, Account)>,
-    /// The account that is to be its child, revoked or not, and its row. `None` if it is no child of the parent.
+    /// The account that should be its child, revoked or not, and its row. `None` if it is not a child of the parent.
     pub child: Option<(K, Account)>,
-    /// What the parent gave to the child, less what it took back. 0 if it is no child of the parent.
+    /// The credits that the parent gave to the child, minus those it took back. 0 if it is not a child of the parent.
     pub given: Credits,
-    /// What the same request of the parent moved before.
+    /// The credits that the same request of the parent moved before.
     pub before: Option<CreditMove>,
 }
 
@@ -128,8 +128,8 @@ fn moved<K>(parent: (K, Account), child: (K, Account), amount: Credits, at: Time
 }
 
 /// Decides [`ChildAccountStore::close_child`](crate::store::ChildAccountStore::close_child), and returns the entries to
-/// write, if the child has credits. It is then revoked. `is_paying` says whether a payment of the child is on its way: it
-/// could not be credited any more.
+/// write, if the child has credits. It is then revoked. `is_paying` says whether a payment of the child is in progress:
+/// it could not be credited after the close.
 ///
 /// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Paying`];
 /// [`ChildClosed::Owes`]; [`ChildClosed::HasOwn`]; [`ChildClosed::OutOfRange`].
@@ -176,7 +176,7 @@ mod tests {
         "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap()
     }
 
-    /// A child with this balance, all of which its parent gave.
+    /// A child with this balance, all of it given by its parent.
     fn child(balance: i64) -> Account {
         let totals = Totals { balance: atoms(balance), granted: atoms(balance), ..Totals::default() };
         Account { id: child_id(), totals, ..account() }
@@ -193,7 +193,7 @@ mod tests {
         MoveFacts { parent: Some((1, account())), child: Some((2, child)), given, before }
     }
 
-    /// A child with a balance of five atoms, of which its parent gave so many, less what it took back.
+    /// A child with a balance of five atoms, of which its parent gave this many net.
     fn given(given: i64) -> MoveFacts<i64> {
         MoveFacts { given: atoms(given), ..facts(child(5), None) }
     }
@@ -256,7 +256,7 @@ mod tests {
             let account = child(balance);
             Account { totals: Totals { held: atoms(1), ..account.totals }, ..account }
         };
-        // facts, whether the child is paying, refusal, or what moves
+        // facts, whether the child is paying, refusal, or the move
         let table = [
             (facts(held(5), None), true, Err(ChildClosed::InProgress(atoms(1)))),
             (facts(child(5), None), true, Err(ChildClosed::Paying)),

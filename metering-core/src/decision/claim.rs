@@ -9,7 +9,7 @@ use crate::payments::payment::{PaymentRecord, PaymentUse};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{Claim, Claimed, Created, KeyDelivery, NewAccount, StoreError};
 
-/// What a claim does next, depending on its quote.
+/// The next step of a claim, depending on its quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimStep {
     /// Nothing: it is refused.
@@ -52,8 +52,7 @@ pub fn claim_step(claim: &Claim, quote: Option<&Quote>) -> ClaimStep {
     }
 }
 
-/// Decides a claim of an open quote ([`ClaimStep::CreateAccount`]). `tx_used` says whether the transaction has a
-/// record.
+/// Decides a claim of an open quote ([`ClaimStep::CreateAccount`]). `tx_used` is true if the transaction has a record.
 ///
 /// Refused, in this order: [`Claimed::TxUsed`], [`Claimed::PayerTaken`], [`Claimed::OutOfRange`]. If the email address
 /// is taken, the account is created without one, even if it would only wait for it: a paid claim is not refused for

@@ -12,7 +12,7 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::signups::link::{EmailLink, LinkHash, LinkPurpose};
 use crate::store::{EmailVerified, StoreError};
 
-/// What is read before an address is verified.
+/// The rows read before an address is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyFacts<K> {
     /// The link with the token.

@@ -1,4 +1,5 @@
-//! Credits payments that processors took, and reverses them. Each is an entry of the audit log: nobody else saw the money.
+//! Credits payments that processors took, and reverses them. Each is an entry of the audit log: no other record of the
+//! money exists here.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +52,7 @@ pub fn credit_processor_payment<K>(
     }
 }
 
-/// What is read before a processor's payment is reversed, or a reversal ends.
+/// The rows read before a processor's payment is reversed, or a reversal ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReversalFacts<K> {
     /// The record of the payment.
@@ -81,7 +82,7 @@ pub struct ReversalChanges<K> {
     pub notes: Vec<CreditNoteNumber>,
     /// The outcome.
     pub recorded: RecordedReversal,
-    /// What the audit log gets.
+    /// The audit log entry.
     pub action: LoggedAction,
 }
 
@@ -90,8 +91,8 @@ pub struct ReversalChanges<K> {
 /// Refused, in this order:
 /// - [`ProcessorReversed::NoSuchPayment`];
 /// - [`ProcessorReversed::OtherTerms`] when the reversal was recorded for another payment or amount;
-/// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor takes back again: one that ended stays
-///   ended despite late reports, unless one says `again`;
+/// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor restarts: a reversal that ended
+///   stays ended despite late reports, unless a report has `again`;
 /// - [`ProcessorReversed::TooMuch`] when it is of nothing, or of more than was paid;
 /// - [`ProcessorReversed::OutOfRange`].
 ///
@@ -214,7 +215,7 @@ fn entry(
     NewLedgerEntry { kind, amount: moved, description, payment }
 }
 
-/// What was paid, with its currency.
+/// The amount paid, with its currency.
 fn paid_amount(record: &PaymentRecord) -> String {
     let amount = record.payment.amount;
     let sold = record.sold.as_ref();

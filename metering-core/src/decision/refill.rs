@@ -5,19 +5,19 @@ use crate::access::account::Account;
 use crate::clock::{Day, Timestamp};
 use crate::money::refill::Refill;
 
-/// What refills an account.
+/// The rule that refills an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefillChanges<K> {
     /// The account's row.
     pub row: K,
-    /// The day it was processed. Store it even if the account gets nothing, so that it is not processed again.
+    /// The day it was processed. Store it even if the account gets nothing, or it would be processed again.
     pub refilled_on: Day,
     /// The entry to write; `None` for an account at the cap, or one whose email address is not verified yet.
     pub entry: Option<EntryChanges<K>>,
 }
 
-/// How far the accounts are refilled in a period. Backends store it with the rule, so that each call continues where
-/// the last one stopped. A new rule starts without it.
+/// The progress of a period's refill. Backends store it with the rule, so that each call continues where the last one
+/// stopped. A new rule starts without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefillProgress {
     /// The first day of the period.
@@ -38,8 +38,8 @@ impl RefillProgress {
         }
     }
 
-    /// How far it is after a page of accounts, read with
-    /// [`one_more_than`](crate::backend::one_more_than) the limit. Leaves the accounts of this page in `rows`.
+    /// The progress after a page of accounts, read with [`one_more_than`](crate::backend::one_more_than) the limit.
+    /// Leaves the accounts of this page in `rows`.
     pub fn after_page<T>(period: Day, rows: &mut Vec<(i64, T)>, limit: u32) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;

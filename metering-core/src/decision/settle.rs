@@ -7,7 +7,7 @@ use crate::access::account::Account;
 use crate::payments::payment::{PaymentRecord, SettlementEntry};
 use crate::store::{PaymentSettled, SettlementChange, StoreError};
 
-/// What is read before a payment's settlement changes.
+/// The rows read before a payment's settlement changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettleFacts<K> {
     /// The record of the transaction.

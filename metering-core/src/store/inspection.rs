@@ -1,4 +1,4 @@
-//! What can be said of a store without changing it.
+//! The state of a store that can be read without changing it.
 
 /// A store's schema and settings, read without changing anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +9,6 @@ pub struct Inspection {
     pub supported: i64,
     /// Settings of the database with which a commit can be lost, as `name = value`.
     pub unsafe_settings: Vec<String>,
-    /// What the database's user may not do, but a migration needs to, as `may not ...`.
+    /// Rights that the database's user lacks, but a migration needs, as `may not ...`.
     pub missing_rights: Vec<String>,
 }

@@ -62,8 +62,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Changes a key. `actor` is the requesting key; `None` is the operator.
     /// [`change_key`](crate::backend::decision::change_key) has the refusals in order.
     ///
-    /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, what was
-    /// spent in the period so far counts: what the daily totals and open holds of the key and its child keys add up to.
+    /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, spending
+    /// in the period so far counts: the sum of the daily totals and open holds of the key and its child keys.
     async fn change_key(
         &self,
         account: &AccountId,
@@ -73,8 +73,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<KeyChanged, StoreError>;
 
-    /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key stays, so that it
-    /// can be rotated, which revokes its child keys. If the secret is in its grace period, only the grace period ends.
+    /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key is kept, so it can
+    /// be rotated, which revokes its child keys. If the secret is in its grace period, only the grace period ends.
     /// `None`, and nothing changes, if the secret is unknown or no longer works.
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError>;
 }
@@ -109,7 +109,7 @@ pub enum KeyCreated {
     SecretUsed,
     /// The chain of keys would be longer than [`Key::MAX_DEPTH`]; nothing was created.
     TooDeep,
-    /// The account has as many keys as it may have; nothing was created.
+    /// The account has reached its limit of keys; nothing was created.
     TooMany,
     /// It would allow more than its parent does; nothing was created.
     Wider(WiderTerms),

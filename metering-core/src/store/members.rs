@@ -101,7 +101,7 @@ pub enum Invited {
     NoSuchAccount,
     /// The address is that of a member.
     IsMember,
-    /// The account has as many members and invitations as it may have.
+    /// The account has reached its limit of members and invitations.
     TooMany,
 }
 

@@ -38,7 +38,7 @@ pub trait OAuthStore: Store {
     /// The grants of an account, expired or not.
     async fn oauth_grants(&self, account: &AccountId) -> Result<Vec<Grant>, StoreError>;
 
-    /// Deletes a grant, and says whether there was one. Its key stays.
+    /// Deletes a grant, and returns whether there was one. Its key is kept.
     async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;
 
     /// The newest secret of a key that does not expire, unless it is revoked. The key of a grant has none until its owner

@@ -156,12 +156,14 @@ pub trait PaymentStore: Store {
     /// [`stop_top_ups`](crate::backend::decision::stop_top_ups) decides.
     async fn stop_top_ups(&self, account: &AccountId, reason: TopUpStop, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Accounts whose card is to be charged ([`is_top_up_due`](crate::backend::decision::is_top_up_due)), of the next `limit`
-    /// that have automatic top-ups, in the order of their creation. A page may have fewer, even none, and not be the last.
+    /// Accounts whose card is due ([`is_top_up_due`](crate::backend::decision::is_top_up_due)), of the next `limit`
+    /// that have automatic top-ups, in the order of their creation. A page may have fewer, even none, and not be the
+    /// last.
     async fn due_top_ups(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<AutoTopUp>, StoreError>;
 
     /// Stores a charge of the card of an account that is to be made now, and returns it, as
-    /// [`begin_top_up`](crate::backend::decision::begin_top_up) decides. Of concurrent calls, one gets a charge.
+    /// [`begin_top_up`](crate::backend::decision::begin_top_up) decides. If several calls compete, only one gets a
+    /// charge.
     async fn begin_top_up(
         &self,
         account: &AccountId,
@@ -182,8 +184,8 @@ pub trait PaymentStore: Store {
     /// Who bought for an account: all details that it had, by time.
     async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>, StoreError>;
 
-    /// Changes who buys for an account, as [`set_buyer`](crate::backend::decision::set_buyer) decides; `None` for nobody
-    /// in particular. Purchases that were made keep what they had. Whether there is such an account that is not
+    /// Changes the buyer for an account, as [`set_buyer`](crate::backend::decision::set_buyer) decides; `None` for
+    /// nobody in particular. Purchases made before keep their buyer. Whether there is such an account that is not
     /// revoked.
     async fn set_buyer(&self, account: &AccountId, buyer: Option<Buyer>, now: Timestamp) -> Result<bool, StoreError>;
 
@@ -284,7 +286,8 @@ pub trait PaymentStore: Store {
         blocks: RangeInclusive<u64>,
     ) -> Result<Vec<UnclaimedPayment>, StoreError>;
 
-    /// Deletes unclaimed payments that a reorganisation removed. One that was stored again since, with another block, stays.
+    /// Deletes unclaimed payments that a reorganisation removed. One that was stored again since, with another block,
+    /// is kept.
     async fn forget_unclaimed(&self, gone: Vec<UnclaimedPayment>) -> Result<(), StoreError>;
 }
 
@@ -310,23 +313,23 @@ pub struct PaymentCredit {
     pub account: AccountId,
     /// The payment, already checked.
     pub payment: Payment,
-    /// What it is used for.
+    /// Its use.
     pub used_as: PaymentUse,
     /// The ledger entry, which names the plan.
     pub entry: NewLedgerEntry,
     /// That plan as it is sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
-    /// What the payment is worth now, if the operator has set a currency.
+    /// The current value of the payment, if the operator has set a currency.
     pub value: Option<PaymentValue>,
     /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,
-    /// What to do if the payment pays an open quote.
+    /// How to handle a payment that pays an open quote.
     pub quotes: QuotePrecedence,
     /// The time of the credit.
     pub now: Timestamp,
 }
 
-/// Who gets a payment that pays an open quote, when an account claims it too.
+/// The account that gets a payment that pays an open quote, when an account claims it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotePrecedence {
     /// The quote, unless it is a top-up quote of the account itself.
@@ -369,7 +372,7 @@ pub enum ReceiptBuyerAdded {
     Added,
     /// The account has no buyer now; nothing was changed.
     NoBuyer,
-    /// The receipts name somebody else; nothing was changed.
+    /// The receipts name someone else; nothing was changed.
     Taken,
 }
 

@@ -1,4 +1,4 @@
-//! Each row of a table is a payment with its reversals, and what one more takes back.
+//! Each row of a table is a payment with its reversals, and the amount that one more takes back.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::payments::payment::PaymentUse;
 use crate::store::QuotePrecedence;
 
-/// What was paid: the credits are three atoms for each unit.
+/// The amount paid: the credits are three atoms for each unit.
 const PAID: u128 = 100;
 const BOUGHT: i128 = 300;
 
@@ -95,9 +95,10 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
         (true, None, "payment.reverse")
     );
     assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
-    // What took nothing back before begins then; else its credit note keeps its time, and there is another one.
+    // A reversal that took nothing back before begins then; otherwise its credit note keeps its time, and there is
+    // another one.
     let [later, latest] = [1, 2].map(|seconds| NOW.saturating_add(Duration::from_secs(seconds)));
-    // when it ended, when it takes back again, when it began, its interruptions, how many credit notes are new
+    // when it ended, when it restarts, when it began, its interruptions, how many credit notes are new
     let table = [
         (NOW, later, later, vec![], 1),
         (later, later, NOW, vec![], 0),
@@ -129,7 +130,7 @@ fn a_credit_note_is_issued_once_and_when_there_is_room_for_it() {
         (&[], change("dp_1", Some(60), false), &["dp_1"]),
         (std::slice::from_ref(&dispute), change("re_1", Some(80), false), &["re_1"]),
         (&[of("dp_1", 100, NOW)], change("re_1", Some(80), false), &[]),
-        // The dispute is won: the refund gets what it lacked.
+        // The dispute is won: the refund gets the missing amount.
         (&[dispute.clone(), refund.clone()], change("dp_1", None, true), &["re_1"]),
         (&[of("dp_1", 100, NOW), refund], change("dp_1", None, true), &["re_1"]),
         (&[of("re_1", 80, NOW)], change("re_1", None, true), &[]),

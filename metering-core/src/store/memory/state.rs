@@ -62,14 +62,14 @@ pub(super) struct Record {
     pub(super) holds: BTreeMap<HoldId, Hold>,
 }
 
-/// A key, and what counts against its terms.
+/// A key, and the usage that counts against its terms.
 #[derive(Debug)]
 pub(super) struct StoredKey {
     pub(super) key: Key,
     pub(super) meter: Option<KeyMeter>,
 }
 
-/// What a secret belongs to, and whether it still works.
+/// The owner of a secret, and whether it still works.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Secret {
     /// The account's index.
