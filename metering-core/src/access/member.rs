@@ -98,7 +98,7 @@ pub struct Member {
     pub id: MemberId,
     /// The account.
     pub account: AccountId,
-    /// What it may do.
+    /// Its rights.
     pub role: MemberRole,
     /// Who it is. An account has each identity at most once.
     pub identity: Identity,
@@ -165,8 +165,8 @@ impl SignInProof {
         now < self.expires_at
     }
 
-    /// The text that a wallet signs. It names the service, what signing does, and the hash of the token: a signature is useless
-    /// without the token, and for any other sign-in.
+    /// The text that a wallet signs. It names the service, the effect of signing, and the hash of the token: a
+    /// signature is useless without the token, and for any other sign-in.
     #[must_use]
     pub fn message(&self, service: &str) -> String {
         format!(
@@ -233,7 +233,7 @@ impl AccountActor {
     }
 }
 
-/// An entry of an account's own log: what its members did, and how they changed.
+/// An entry of an account's own log: its members' actions, and changes of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountAction {
     /// The account.
@@ -248,7 +248,7 @@ pub struct AccountAction {
     pub actor_name: String,
     /// The name of the call.
     pub action: String,
-    /// What it was about: the values in its path, or a member.
+    /// The subject: the values in its path, or a member.
     pub subject: String,
     /// The HTTP status of the response; `None` while it is not known, or if the server stopped before it was.
     pub status: Option<u16>,
@@ -268,7 +268,7 @@ pub struct NewAccountAction {
     pub actor: AccountActor,
     /// The name of the call.
     pub action: String,
-    /// What it is about.
+    /// The subject.
     pub subject: String,
     /// The status, if it is known.
     pub status: Option<u16>,

@@ -1,5 +1,5 @@
-//! Which hosts are this machine, where nobody on the network can read along. Said once, since redirects, keys and tokens all
-//! depend on it.
+//! Host names of the local machine: nobody on the network can read the traffic. Said once, since redirects, keys and
+//! tokens all depend on it.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! Scopes: what a key may be used for.
+//! Scopes: the permissions of a key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ impl Scope {
     }
 }
 
-/// What a key may be used for: at least one [`Scope`].
+/// The permissions of a key: at least one [`Scope`].
 ///
 /// ```
 /// use metering_core::access::{Scope, Scopes};

@@ -1,8 +1,8 @@
 //! Derives the key that replaces another, so that a client can recover a lost response.
 //!
 //! A service stores only the hash of a key, so it cannot repeat a response that contains one. A client that sends an
-//! idempotency key with the rotation gets a new key that follows from the old key and that idempotency key: the same
-//! request gives the same new key, on any node, and nothing is stored for it. Anyone with both inputs can compute the
+//! idempotency key with the rotation gets a new key that is derived from the old key and the idempotency key: the same
+//! request returns the same new key, on any node, and nothing is stored for it. Anyone with both inputs can compute the
 //! result, so the idempotency key must be as hard to guess as a key.
 
 use std::fmt;

@@ -47,7 +47,7 @@ impl Wake {
 /// How a [`Courier`] works.
 #[derive(Debug, Clone)]
 pub struct CourierSettings {
-    /// What webhooks to the operator are signed with, newest first. If empty, other processes deliver them.
+    /// The secrets that sign webhooks to the operator, newest first. If empty, other processes deliver them.
     pub operator_secrets: Vec<WebhookSecret>,
     /// How many webhooks are sent to customers at a time. 256 by default.
     pub max_in_flight: usize,

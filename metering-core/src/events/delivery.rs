@@ -55,14 +55,14 @@ pub struct Delivery {
     pub progress: Progress,
 }
 
-/// How far a delivery is.
+/// The state of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The state.
     pub state: DeliveryState,
     /// How many attempts were made, the current one included.
     pub attempts: u32,
-    /// When its retries began: the time of the event, or of the last resend.
+    /// When its retries began: at the time of the event, or of the last resend.
     pub since: Timestamp,
     /// When its next attempt is due, or when the claim of the current one expires. Without meaning unless pending.
     pub next_at: Timestamp,
@@ -97,12 +97,12 @@ pub enum AttemptOutcome {
         status: Option<u16>,
         /// What happened, in a few words.
         error: String,
-        /// How long the webhook asks to wait (RFC 9110, `Retry-After`).
+        /// How long the webhook requests to wait (RFC 9110, `Retry-After`).
         retry_after: Option<Duration>,
         /// The beginning of the response's body, if there was one.
         response: Option<String>,
     },
-    /// The webhook wants no more events: status 410.
+    /// The webhook refuses further events: status 410.
     Gone,
 }
 
@@ -139,7 +139,7 @@ pub struct DeliveryBacklog {
 }
 
 impl AttemptOutcome {
-    /// What a response with this HTTP status means. `retry_after` is how long it asks to wait.
+    /// The outcome of a response with this HTTP status. `retry_after` is the wait that it requests.
     ///
     /// ```
     /// use metering_core::events::AttemptOutcome;
@@ -194,7 +194,7 @@ impl Delivery {
 impl Progress {
     /// The shortest and the longest wait after a failed attempt.
     const WAITS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(8 * 60 * 60)];
-    /// The longest wait that a webhook may ask for.
+    /// The longest wait that a webhook may request.
     const MAX_RETRY_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
 
     /// A delivery that waits for its first attempt.

@@ -83,7 +83,7 @@ pub struct Event {
     pub account: Option<AccountId>,
     /// What happened.
     pub kind: EventKind,
-    /// To what: a JSON object ([`NewEvent::json`]).
+    /// The subject and details: a JSON object ([`NewEvent::json`]).
     pub data: String,
     /// When.
     pub created_at: Timestamp,

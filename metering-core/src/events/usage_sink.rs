@@ -36,7 +36,7 @@ pub enum SinkTurn {
     Sent(AttemptOutcome),
 }
 
-/// What a sink was sent of one daily total.
+/// The values of one daily total that a sink received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentUsage {
     /// The sink.
@@ -198,7 +198,7 @@ impl SentUsage {
             subject: self.account.as_str(),
             time: self.time(at),
             datacontenttype: "application/json",
-            // Padded, because the extension wants texts in order.
+            // Padded, because the extension requires sorted texts.
             sequence: format!("{sequence:010}"),
             data: UsageData {
                 org_id: self.account.as_str(),

@@ -47,14 +47,14 @@ pub struct Webhook {
     pub terms: WebhookTerms,
     /// Whether events are sent to it.
     pub state: WebhookState,
-    /// What its requests are signed with, newest first. Empty for the operator's own one, whose secrets are in the
+    /// The secrets that sign its requests, newest first. Empty for the operator's own one, whose secrets are in the
     /// configuration.
     pub secrets: Vec<SigningSecret>,
     /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// What the owner of a webhook decides about it.
+/// The settings of a webhook that its owner decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookTerms {
     /// Where events are sent.
@@ -110,7 +110,7 @@ pub struct NewWebhook {
     pub account: AccountId,
     /// Where to, and which events.
     pub terms: WebhookTerms,
-    /// What its requests are signed with.
+    /// The secrets that sign its requests.
     pub secret: WebhookSecret,
     /// How many webhooks the account may have.
     pub max_webhooks: u32,
@@ -121,7 +121,7 @@ pub struct NewWebhook {
 /// A change of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebhookChange {
-    /// Changes to what its owner decides. `None` leaves a field unchanged.
+    /// Changes to the owner's settings. `None` leaves a field unchanged.
     Terms {
         /// Where events are sent.
         url: Option<WebhookUrl>,

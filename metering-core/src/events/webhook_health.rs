@@ -1,4 +1,4 @@
-//! How the deliveries to one webhook are doing: what its owner looks at first when events do not arrive.
+//! The health of one webhook's deliveries: the first thing an owner checks when events do not arrive.
 
 use std::time::Duration;
 

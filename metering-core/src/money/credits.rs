@@ -264,7 +264,7 @@ impl<'de> Deserialize<'de> for Credits {
 /// Deserializes an amount that was printed, with [`Credits::from_printed`].
 ///
 /// # Errors
-/// When it is no printed amount.
+/// When it is not a printed amount.
 pub fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credits, D::Error> {
     let number = Box::<RawValue>::deserialize(deserializer)?;
     Credits::from_printed(number.get()).map_err(serde::de::Error::custom)

@@ -1,4 +1,4 @@
-//! What operators ask for of the long lists: the newest first, of some days, in some state.
+//! The filters of operators for the long lists: the newest first, of some days, in some state.
 
 use crate::access::account::{Account, AccountId, AgentName};
 use crate::clock::{Day, Timestamp};
@@ -100,22 +100,22 @@ pub struct PaymentFilter {
     pub state: Option<PaymentState>,
 }
 
-/// An account, what it has left, and what it used in some days.
+/// An account, its remaining credits, and its usage in some days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountRunway {
     /// The account.
     pub account: AccountId,
     /// Its name.
     pub agent_name: AgentName,
-    /// What it has left.
+    /// Its remaining credits.
     pub balance: Credits,
-    /// What it used in those days, minus refunds.
+    /// Its usage in those days, minus refunds.
     pub used: Credits,
 }
 
 impl AccountRunway {
-    /// The runway of an account that used `used` in some days. `None` unless, at this pace, its balance is used up within
-    /// as many days again; also `None` if nothing is left, or the account is revoked.
+    /// The runway of an account that used `used` in some days. `None` unless its balance is used up, at this pace,
+    /// within as many days again; also `None` if nothing is left, or the account is revoked.
     #[must_use]
     pub fn of(account: &Account, used: Credits) -> Option<Self> {
         let balance = account.totals.balance;

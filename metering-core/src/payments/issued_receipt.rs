@@ -1,4 +1,4 @@
-//! What is decided about a receipt or a credit note when it is issued, and stored then: its terms and its consecutive number.
+//! The stored decisions about a receipt or a credit note when it is issued: its terms and its consecutive number.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::access::account::AccountId;
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 
-/// What stands for the year in a prefix.
+/// The placeholder of the year in a prefix.
 const YEAR: &str = "{year}";
 const MAX_PREFIX: usize = 20;
 /// Numbers have at least as many digits.
@@ -31,7 +31,7 @@ pub struct IssuedReceipt {
     pub number: Option<ConsecutiveNumber>,
 }
 
-/// What consecutive numbers begin with. If it has `{year}`, they begin again with each year (UTC).
+/// The prefix of consecutive numbers. If it has `{year}`, they begin again with each year (UTC).
 ///
 /// ```
 /// use metering_core::payments::NumberPrefix;

@@ -26,7 +26,7 @@ use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 
-/// Where a payment goes, and in which token.
+/// The target of a payment: its recipient and its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentTarget {
     /// The chain's id (EIP-155).
@@ -60,7 +60,7 @@ pub struct Payment {
 }
 
 impl Payment {
-    /// Where it went, and in which token.
+    /// Its recipient and token.
     #[must_use]
     pub const fn target(&self) -> PaymentTarget {
         PaymentTarget { chain_id: self.tx.chain_id, token: self.token, recipient: self.recipient }

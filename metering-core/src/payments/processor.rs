@@ -1,4 +1,4 @@
-//! Payments that a processor took, such as card payments: how they are named, and what their reversals take back.
+//! Payments that a processor took, such as card payments: their names, and their reversals.
 //!
 //! A payment at a processor is recorded like one on a chain, so that ledger, receipts, reports and moves need no second
 //! kind of payment: its transaction is on the chain 0, which no chain has (EIP-155), and the hash is that of the processor
@@ -74,7 +74,7 @@ impl ProcessorRef {
         &self.id
     }
 
-    /// The transaction that stands for it. It depends on both names only.
+    /// The transaction hash that represents it. It depends on both names only.
     #[must_use]
     pub fn tx(&self) -> TxRef {
         // No name of a processor has a zero byte.
@@ -90,7 +90,7 @@ pub struct ProcessorReversal {
     pub reference: ProcessorRef,
     /// The hash of the payment's transaction ([`ProcessorRef::tx`]).
     pub payment: TxHash,
-    /// How much of the payment it takes back, in the currency's smallest unit.
+    /// The amount that it takes back, in the currency's smallest unit.
     pub amount: TokenUnits,
     /// Why.
     pub reason: String,
@@ -103,7 +103,7 @@ pub struct ProcessorReversal {
 }
 
 impl ProcessorReversal {
-    /// How much of a payment reversals take back together: at most all of it.
+    /// The amount that reversals of a payment take back together: at most all of it.
     #[must_use]
     pub fn amount_of<'a>(paid: TokenUnits, reversals: impl IntoIterator<Item = &'a Self>) -> TokenUnits {
         let in_effect = reversals.into_iter().filter(|reversal| reversal.restored_at.is_none());
@@ -138,8 +138,9 @@ impl ProcessorReversal {
     }
 }
 
-/// What the reversal of a part of a payment takes back of its credits, in atoms: the same part, rounded down. It depends on
-/// the sum of the parts alone, so their order makes no difference, and all of the payment takes back all credits.
+/// The credits that a partial reversal takes back, in atoms: the same part as of the payment, rounded down. It depends
+/// on the sum of the parts alone, so their order makes no difference, and reversing the whole payment takes back all
+/// credits.
 ///
 /// `None` when the amounts are too large.
 #[must_use]

@@ -39,7 +39,7 @@ pub struct Quote {
     pub payer: Address,
     /// The account to credit, if this is a top-up quote. `None` for a signup quote, whose payment creates one.
     pub top_up: Option<AccountId>,
-    /// Where the payment must go, and in which token.
+    /// The recipient and token of the payment.
     pub target: PaymentTarget,
     /// The exact amount: the plan's price and the tag.
     pub amount: TokenUnits,
@@ -121,12 +121,12 @@ impl Quote {
     /// The same for a top-up quote, whose amount is reserved from all accounts.
     pub const TOP_UP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
     /// How long after the grace period the amount of a top-up quote, paid or not, stays reserved from other accounts: a
-    /// payment that comes too late, or a second time, must not be credited to someone else.
+    /// late or second payment must not be credited to someone else.
     pub const TOP_UP_REST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
     /// The most unpaid top-up quotes of one account that reserve their amounts at a time, so that no account can use up
     /// the amounts of a price.
     pub const MAX_TOP_UPS: usize = 16;
-    /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
+    /// How long after the grace period a claimed quote is kept, so a repeated claim gets the right error.
     pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
     /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.

@@ -7,14 +7,14 @@ use crate::payments::issued_receipt::NumberPrefix;
 use crate::payments::seller::Seller;
 use crate::payments::tax::SalesTax;
 
-/// What holds for the receipts of payments that are credited now.
+/// The terms of receipts for payments that are credited now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReceiptTerms {
     /// Who sells.
     pub seller: Seller,
     /// The tax that prices include, if receipts show one.
     pub tax: Option<SalesTax>,
-    /// What consecutive numbers begin with; `None` for numbers that follow from the payment.
+    /// The prefix of consecutive numbers; `None` for numbers that are derived from the payment.
     pub numbering: Option<NumberPrefix>,
 }
 
@@ -30,7 +30,7 @@ pub struct ReceiptTermsRecord {
 }
 
 impl ReceiptTerms {
-    /// Whether they say more than that receipts name a seller.
+    /// Whether they have more than the name of a seller.
     #[must_use]
     pub const fn are_special(&self) -> bool {
         self.tax.is_some() || self.numbering.is_some()

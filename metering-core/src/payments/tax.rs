@@ -8,10 +8,10 @@ use rust_decimal::Decimal;
 use crate::money::decimal::{DecimalError, parse_exact};
 use crate::payments::exchange_rate::{CurrencyAmount, divided_half_even};
 
-/// The tax on what is sold. Prices include it.
+/// The tax on sales. Prices include it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalesTax {
-    /// What receipts call it, such as `VAT`.
+    /// Its name on receipts, such as `VAT`.
     pub name: String,
     /// Its rate.
     pub rate: TaxRate,

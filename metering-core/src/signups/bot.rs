@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::clock::Timestamp;
 
-/// Checks solutions to a bot challenge. How the browser gets the challenge is up to the implementation.
+/// Checks solutions to a bot challenge. The implementation decides how the browser gets the challenge.
 ///
 /// Set it in [`SignupSettings::bot_check`](crate::service::SignupSettings).
 ///

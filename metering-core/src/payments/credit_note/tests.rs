@@ -43,7 +43,7 @@ fn numbers_have_one_spelling_and_name_their_receipt() {
     }
 }
 
-/// What was paid, in cents.
+/// The amount paid, in cents.
 const PAID: u128 = 1_190;
 
 const fn at(second: i64) -> Timestamp {
@@ -88,13 +88,13 @@ fn notes_in_force_are_what_the_reversals_take_back_together() {
             &[("dp_1", 1_190, 1, Some(3)), ("re_1", 250, 2, None)],
             &[("dp_1", 1_190, 1, Some(3)), ("re_1", 250, 3, None)],
         ),
-        // A refund of more than is left; it gets the rest when the dispute is won.
+        // A refund of more than is left; it gets the missing amount when the dispute is won.
         (&[("dp_1", 600, 1, None), ("re_1", 800, 2, None)], &[("dp_1", 600, 1, None), ("re_1", 590, 2, None)]),
         (
             &[("dp_1", 600, 1, Some(3)), ("re_1", 800, 2, None)],
             &[("dp_1", 600, 1, Some(3)), ("re_1", 590, 2, None), ("re_1", 210, 3, None)],
         ),
-        // What one that ended leaves goes to those that wait, in order.
+        // The amount that an ended reversal frees goes to those that wait, in order.
         (
             &[("re_1", 700, 1, Some(4)), ("re_2", 600, 2, None), ("dp_1", 1_190, 3, None)],
             &[("re_1", 700, 1, Some(4)), ("re_2", 490, 2, None), ("re_2", 110, 4, None), ("dp_1", 590, 4, None)],

@@ -145,7 +145,7 @@ impl PaymentFault {
         }
     }
 
-    /// What was expected and what was found, as text, for the faults that compare the two.
+    /// The expected and the actual value, as text, for the faults that compare the two.
     #[must_use]
     pub fn expected_and_found(&self) -> Option<(String, String)> {
         match self {

@@ -41,7 +41,7 @@ impl PaymentTarget {
 
 impl PaymentFault {
     /// True if the fault does not depend on the block that mines the transaction. A wrong token amount does: some
-    /// tokens move less than the call says.
+    /// tokens move less than the call's amount.
     pub(crate) const fn is_certain(&self, native: bool) -> bool {
         match self {
             Self::NoTransfer { .. }

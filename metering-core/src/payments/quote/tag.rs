@@ -32,7 +32,7 @@ pub enum TagKind {
 }
 
 impl TagKind {
-    /// Whether an amount of so many steps is drawn for this kind.
+    /// Whether an amount of this many steps is drawn for this kind.
     fn takes(self, steps: u128) -> bool {
         !steps.is_multiple_of(BASE) && steps.is_multiple_of(TOP_UP_SHARE) == (self == Self::TopUp)
     }
