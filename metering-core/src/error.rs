@@ -107,7 +107,7 @@ pub enum Error {
     /// Fields of the request are not valid: the problem with each, by name.
     #[error("The request is not valid: {}.", list(.0))]
     ValidationFailed(BTreeMap<String, String>),
-    /// The key has as many open streams as it may have.
+    /// The key has reached its limit of open streams.
     #[error("This key already has {open} open streams, its maximum; close one.")]
     TooManyStreams {
         /// How many streams are open.
@@ -153,7 +153,7 @@ pub enum Error {
     /// The webhook has no such delivery.
     #[error("This webhook has no such delivery. Deliveries are kept for 30 days.")]
     NoSuchDelivery,
-    /// The account has as many webhooks as it may have.
+    /// The account has reached its limit of webhooks.
     #[error("The account has as many webhooks as it may have. Delete one first.")]
     TooManyWebhooks,
     /// The webhook is disabled or gone.
@@ -227,7 +227,7 @@ pub enum Error {
 /// A balance that is used up, and where to buy credits.
 #[derive(Debug, Clone)]
 pub struct PaymentRequired {
-    /// Credits left: zero or below, or less than what must be held.
+    /// Credits left: zero or below, or less than the hold needs.
     pub balance: Credits,
     /// The request's price.
     pub required: Credits,
@@ -276,14 +276,14 @@ fn route_hint(nearest: Option<&str>, all: Option<&str>) -> String {
 }
 
 impl PaymentRequired {
-    /// How many credits are missing: what is required, less what there is, and at least nothing.
+    /// The missing credits: the required amount minus the available one, at least zero.
     #[must_use]
     pub fn missing(&self) -> Credits {
         let missing = self.required.checked_sub(self.balance).unwrap_or(Credits::MAX);
         if missing.is_negative() { Credits::ZERO } else { missing }
     }
 
-    /// What to do next, which depends on whether any plan is on sale.
+    /// The next step, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
         match (self.balance.is_positive(), self.plans.plans.is_empty() && self.plans.cards.is_empty()) {
             (false, true) => {

@@ -74,11 +74,11 @@ use received::Received;
 ///
 /// [`overrides_request`]: crate::catalogue::overrides_request
 ///
-/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. The same goes
-/// for responses with one of the [free statuses](Route::free_statuses) of their route: 429 and 5xx, unless the
-/// catalogue says otherwise. For anything else that should cost nothing, such as a body that breaks later, there is
-/// [`Charged::refund`]. A client that disconnects before the response is ready is still charged, because the work was
-/// done. A request whose handler panics is charged too; put a layer that turns panics into 503 inside this one.
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. The same applies
+/// to responses with one of the [free statuses](Route::free_statuses) of their route: by default 429 and 5xx. For
+/// anything else that should cost nothing, such as a body that breaks later, there is [`Charged::refund`]. A client
+/// that disconnects before the response is ready is still charged, because the work was done. A request whose handler
+/// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
 /// A request that matches no route of the catalogue is refused, so that no route is free by accident. For a service
 /// with other routes besides the metered ones, see [`MeteringLayer::pass_others`].

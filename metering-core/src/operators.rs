@@ -1,4 +1,4 @@
-//! Operators: the people who administer a service over HTTP, what they may do, and the log of what they did.
+//! Operators: the people who administer a service over HTTP, their rights, and the log of their actions.
 //!
 //! An action is logged before it is taken and again with its result, so that a crash in between leaves a trace.
 

@@ -2,7 +2,7 @@
 //! list, and all nodes of a store switch to a new one at the same time.
 //!
 //! A version comes from the file that a server's configuration names, or was applied by an operator for a time. Once an
-//! applied version is in force, the store decides what all nodes serve, and files are no longer taken.
+//! applied version is in force, the store's catalogue applies on all nodes, and files are no longer applied.
 
 mod history;
 pub(crate) mod number;

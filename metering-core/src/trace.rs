@@ -13,7 +13,7 @@ pub const TARGET: &str = "metering::trace";
 
 /// The current span: for work that continues in another task, or later.
 ///
-/// It does not ask whether spans are enabled (`span_enabled!`): with filters of single layers, that loses the next
+/// It does not check whether spans are enabled (`span_enabled!`): with filters of single layers, that loses the next
 /// event.
 #[must_use]
 pub fn current() -> Span {

@@ -22,8 +22,8 @@ impl WalletSignature {
     /// The length of an ordinary wallet's signature, in bytes.
     pub const KEY_BYTES: usize = 65;
 
-    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid. Of one that is wrapped for a
-    /// wallet that may not be deployed yet (ERC-6492), it is the wallet's own.
+    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid. For a wallet that may not be
+    /// deployed yet (ERC-6492), the signature inside the wrapper.
     ///
     /// # Errors
     /// When the text is something else, or too long.

@@ -1,4 +1,4 @@
-//! What callers learn when child accounts do not allow what they ask for.
+//! Errors for callers whose requests child accounts do not allow.
 
 use crate::money::credits::Credits;
 use crate::wire::ErrorCode;
@@ -16,13 +16,13 @@ pub enum ChildAccountError {
     /// The account is a child itself.
     #[error("This account is a child account itself, and has none of its own.")]
     IsChild,
-    /// The account has as many as it may have.
+    /// The account has reached its limit of child accounts.
     #[error("The account has as many child accounts as it may have. Close one first.")]
     TooMany,
-    /// The balance of the account that gives does not cover the credits.
+    /// The balance of the giving account does not cover the credits.
     #[error("Nothing was moved: the account that would give the credits has {0} left.")]
     NotEnough(Credits),
-    /// The parent would take back more than it gave.
+    /// The parent would take back more credits than it gave.
     #[error(
         "Nothing was moved: you can take back at most {0} credits, which is what you gave to this account, less what you took \
          back. Its other credits are its own."

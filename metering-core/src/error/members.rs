@@ -16,7 +16,7 @@ pub enum MemberError {
     /// The address is that of a member.
     #[error("This address already belongs to a member. Change the role with PATCH /members/{{id}} instead.")]
     IsMember,
-    /// The account has as many members as it may have.
+    /// The account has reached its limit of members.
     #[error("An account has at most {} members and open invitations. Remove one first.", Member::MAX_PER_ACCOUNT)]
     TooMany,
     /// No owner would be left.

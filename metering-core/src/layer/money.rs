@@ -1,11 +1,11 @@
-//! [`Money`]: what a request has paid.
+//! [`Money`]: the charge, hold or payment of a request.
 
 use crate::charging::charge::Receipt;
 use crate::charging::refusal::Refusal;
 use crate::charging::{EarlyReceipt, ExpectedCharge, HoldGuard};
 use crate::error::Error;
 
-/// What can still be refunded or settled. It is taken by the first that does so.
+/// The part that can still be refunded or settled. It is taken by the first that does so.
 pub(super) enum Money {
     /// The charge may still be on its way to disk.
     Charged(EarlyReceipt),

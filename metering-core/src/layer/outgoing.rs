@@ -19,7 +19,7 @@ use crate::wire::{ErrorBody, REQUEST_ID_HEADER};
 /// The response headers that carry a request's id, from us or from an upstream.
 const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
-/// What is known about the response to a request.
+/// The known facts about the response to a request.
 pub(super) struct Outgoing {
     /// The id of the request. What is held for it has the same.
     pub(super) id: HoldId,
@@ -55,7 +55,7 @@ impl Outgoing {
             AdmissionKind::Expected(_) => None,
             AdmissionKind::Held(_) | AdmissionKind::Free => return,
         };
-        // A hold has an id of its own. What is repeated was charged to an earlier request.
+        // A hold has an id of its own. A repeated response was charged to an earlier request.
         if self.id.names_charge() || receipt.is_some_and(|receipt| receipt.repeated || receipt.hold.is_some()) {
             return;
         }

@@ -1,4 +1,4 @@
-//! Who sent a request: the account and the keys behind a secret, and whether they may be used for it.
+//! The sender of a request: the account and the keys behind a secret, and whether they may be used for it.
 
 use std::sync::Arc;
 
@@ -87,7 +87,8 @@ impl Access {
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// The caller's key, if it is the account's first one. A member's session stands for it where the role has this right.
+    /// The caller's key, if it is the account's first one. A member's session represents it where the role has this
+    /// right.
     ///
     /// # Errors
     /// As [`Access::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key or role.

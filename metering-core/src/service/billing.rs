@@ -82,7 +82,7 @@ impl Service {
         self.charge(self.paid_charge(caller.into(), request, None, payment).await?).await
     }
 
-    /// What a request to another service buys, if it is sold.
+    /// The route of a request to another service, if it is sold.
     #[must_use]
     pub fn resource_of(&self, request: &DeductRequest) -> RequestedResource<'_> {
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
@@ -121,7 +121,7 @@ impl Service {
         })
     }
 
-    /// The charge for a request, or the hold that `hold` asks for, after the request's payment was credited.
+    /// The charge for a request, or the hold that `hold` requests, after the request's payment was credited.
     async fn paid_charge(
         &self,
         caller: Caller<'_>,
@@ -142,7 +142,7 @@ impl Service {
         Ok(charge)
     }
 
-    /// The charge for a request, or the hold that `hold` asks for.
+    /// The charge for a request, or the hold that `hold` requests.
     async fn charge_of(
         &self,
         key: &ApiKey,

@@ -110,8 +110,7 @@ impl<'s> BrowserSessions<'s> {
         opened(token, &session, &holder, None)
     }
 
-    /// The session with this token, for [`Caller::session`]; `None` if it has ended. Its key is looked up by what it is
-    /// used for.
+    /// The session with this token, for [`Caller::session`]; `None` if it has ended. Its key is looked up by its scope.
     ///
     /// # Errors
     /// When the store fails.
@@ -137,8 +136,8 @@ impl<'s> BrowserSessions<'s> {
         Ok(Some(SessionCredentials { id: session.id, token: token.clone(), secret: session.secret, member }))
     }
 
-    /// The sessions of the caller's key and its child keys, the most recently used first. A member who is no owner gets only
-    /// their own.
+    /// The sessions of the caller's key and its child keys, the most recently used first. A member who is not an owner
+    /// gets only their own.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key or session; [`Error::KeyNotAllowed`] when it may not manage keys; or

@@ -1,4 +1,4 @@
-//! What a service tells clients about itself.
+//! The public information about a service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::chains::chain::Chain;
 use crate::payments::seller::Seller;
 use crate::wire::CardPlanDocument;
 
-/// What a [`Service`](crate::Service) tells clients about itself.
+/// The public information about a [`Service`](crate::Service).
 ///
 /// The default has no chains, no terms and no links.
 ///
@@ -34,7 +34,7 @@ use crate::wire::CardPlanDocument;
 pub struct ServiceConfig {
     /// Where clients reach the service, without a trailing slash. Messages to sign contain it.
     pub public_url: String,
-    /// What refusals link to.
+    /// The links in refusals.
     pub links: Links,
     /// The URL of the terms.
     pub terms_url: String,
@@ -88,7 +88,7 @@ impl Default for ServiceConfig {
     }
 }
 
-/// What refusals link to, so that clients know where to go next. A link that is `None` is left out.
+/// The links in refusals, so clients know the next step. A link that is `None` is left out.
 #[derive(Debug, Clone, Default)]
 pub struct Links {
     /// URL of the list of plans.

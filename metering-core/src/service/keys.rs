@@ -1,7 +1,7 @@
 //! Keys of an account, made and changed by the holders of its keys.
 //!
-//! A key sees and changes itself and its child keys, if it has the scope for that. What it may give to others is
-//! decided in the store's transaction, by [`decision`](crate::backend::decision).
+//! A key sees and changes itself and its child keys, if it has the scope for that. The store's transaction decides the
+//! terms that it may give to others, by [`decision`](crate::backend::decision).
 
 mod rotation;
 mod terms;
@@ -120,11 +120,11 @@ impl<'s> Keys<'s> {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    /// The terms that a request asks for, of a key below this one.
+    /// The terms that a request sets for a child key of this one.
     pub(in crate::service) fn terms_below(self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
         let mut terms = self.terms_reader().terms(request)?;
         if request.scopes.is_none() {
-            // Of the default scopes, those that it may give away.
+            // The default scopes that it may pass on.
             let own = terms.scopes.iter().filter(|scope| parent.terms.scopes.has(*scope));
             terms.scopes = Scopes::of(own).unwrap_or(terms.scopes);
         }
@@ -175,7 +175,7 @@ impl<'s> Keys<'s> {
         }
     }
 
-    /// One key: the caller's own, or a child of it. The id `current` stands for the caller's own, which needs no scope.
+    /// One key: the caller's own, or a child of it. The id `current` represents the caller's own, which needs no scope.
     ///
     /// # Errors
     /// As [`Keys::create`], and [`Error::NoSuchKey`].

@@ -25,7 +25,7 @@ struct Written {
 }
 
 impl Service {
-    /// Exports the notes of operators on an account with what else is stored of it.
+    /// Exports the operators' notes on an account with its other data.
     ///
     /// `store` must be the service's own store.
     #[must_use]

@@ -49,15 +49,15 @@ impl<'s> Offers<'s> {
         payments.read(&|name| values(name).into_iter().collect())
     }
 
-    /// What a request for this path, of this route, asks for.
+    /// The resource of a request for this path, of this route.
     #[must_use]
     pub fn resource<'r>(self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> RequestedResource<'r> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         RequestedResource { url: format!("{}{path}{query}", self.public_url), route, is_held: false }
     }
 
-    /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
-    /// came with the request.
+    /// The payment members of a refusal: offers, if the client can pay one of them now, and the outcome of the payment
+    /// that came with the request.
     #[must_use]
     pub fn notice(
         self,

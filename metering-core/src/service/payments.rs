@@ -159,7 +159,7 @@ impl<'s> Payments<'s> {
         Ok(plans)
     }
 
-    /// The rates of the currency in which receipts say what was paid, from [`PaymentSettings::rates`].
+    /// The rates of the currency in which receipts express payments, from [`PaymentSettings::rates`].
     #[must_use]
     pub const fn rates(self) -> Option<&'s Arc<ExchangeRates>> {
         self.state.settings.rates.as_ref()

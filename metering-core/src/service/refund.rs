@@ -14,9 +14,9 @@ use crate::wire::MeteredHeaders;
 /// The result of a refund.
 #[derive(Debug)]
 pub struct RefundResult {
-    /// Headers for the response, which say what the request cost in the end.
+    /// Headers for the response, with the final cost of the request.
     pub headers: MeteredHeaders,
-    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
+    /// [`Error::NotRefunded`] when the refund could not be recorded. Then the charge is kept, and the failure was
     /// logged.
     pub outcome: Result<(), Error>,
 }

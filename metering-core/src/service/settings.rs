@@ -88,9 +88,9 @@ pub struct PaymentSettings {
     /// How long a key rotation challenge is valid.
     pub challenge_lifetime: Duration,
     /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
-    /// store first knew their recipient.
+    /// store first recorded their recipient.
     pub not_before: BTreeMap<u64, NotBefore>,
-    /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
+    /// The rates of the currency in which receipts express payments. `None` by default: they do not.
     pub rates: Option<Arc<ExchangeRates>>,
 }
 
@@ -167,7 +167,7 @@ impl Default for SignupSettings {
     }
 }
 
-/// What webhooks customers may have.
+/// Limits on customers' webhooks.
 #[derive(Debug, Clone)]
 pub struct WebhookSettings {
     /// How many webhooks an account may have; 0 for none. 10 by default.

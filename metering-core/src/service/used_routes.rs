@@ -52,7 +52,7 @@ pub struct UsedRoutes {
 
 impl UsedRoutes {
     /// Those that customers can call at a price: others are not in the catalogue, or are free. None if the catalogue
-    /// [chooses](Catalogue::has_units) what plans are described by.
+    /// [chooses](Catalogue::has_units) the units that describe plans.
     #[must_use]
     pub fn of<'c>(&self, catalogue: &'c Catalogue) -> Vec<&'c Route> {
         if catalogue.has_units() {
@@ -64,8 +64,8 @@ impl UsedRoutes {
         ranking.iter().filter_map(known).filter(|route| !route.is_free()).take(MOST).collect()
     }
 
-    /// Reads the usage of the last week, once [`of`](Self::of) had to look at it. After an error, what was read before
-    /// stays.
+    /// Reads the usage of the last week, once [`of`](Self::of) had to look at it. After an error, the routes read
+    /// before are kept.
     ///
     /// # Errors
     /// When the store fails.

@@ -34,7 +34,7 @@ use crate::wire::{
 /// The most events or deliveries in one response.
 const MAX_ENTRIES: u32 = 100;
 
-/// For how long webhooks are signed with the old secret too, unless the rotation says otherwise: a day.
+/// For how long webhooks are signed with the old secret too, by default: a day.
 const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 
 /// A script whose list came out empty must not subscribe to everything.

@@ -1,4 +1,4 @@
-//! What the debug output of requests and responses has.
+//! The debug output of requests and responses.
 
 use std::fmt::Debug;
 

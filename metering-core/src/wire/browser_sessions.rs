@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 pub struct BrowserSessionDocument {
     /// Its public id.
     pub id: String,
-    /// The browser and system that it is on, as the browser said.
+    /// The browser and system that it is on, as the browser reported.
     pub device: String,
     /// Whether this request came with it.
     pub current: bool,

@@ -1,4 +1,4 @@
-//! A call of an API, declared once: where it is, who may make it, what it takes and returns, how it is refused.
+//! A call of an API, declared once: its method and path, its scope, its request and response, and its errors.
 //!
 //! A server routes, reads and describes requests by the declaration; a client writes them by it.
 
@@ -25,9 +25,9 @@ pub trait Call: Send + Sync + 'static {
     const PATH: &'static str;
     /// The group that it belongs to.
     const TAG: &'static str;
-    /// What it does, in a line. May have white space around it.
+    /// Its summary, in a line. May have white space around it.
     const SUMMARY: &'static str;
-    /// What else callers must know, with white space around it.
+    /// Further text for callers, with white space around it.
     const DESCRIPTION: &'static str = "";
     /// Who may make it.
     const ACCESS: Access;
@@ -35,7 +35,7 @@ pub trait Call: Send + Sync + 'static {
     const IS_BODY_OPTIONAL: bool = false;
     /// Whether an `Idempotency-Key` makes a lost response available again.
     const IS_REPEATABLE: bool = false;
-    /// The status of success, and what comes with it. 204 has no body.
+    /// The status of success, and the type of its body. 204 has no body.
     const SUCCESS: (u16, &'static str);
     /// The media type of that.
     const MEDIA: &'static str = "application/json";
@@ -59,7 +59,7 @@ pub struct Access {
     pub schemes: &'static [&'static [&'static str]],
     /// How others are refused.
     pub refusals: &'static [Refusal],
-    /// Whether the session of a signed-in browser may stand for the key.
+    /// Whether the session of a signed-in browser may replace the key.
     pub takes_session: bool,
 }
 
@@ -90,8 +90,8 @@ pub fn has_body<C: Call>() -> bool {
     TypeId::of::<C::Body>() != TypeId::of::<()>()
 }
 
-/// Declares [`Call`](crate::wire::call::Call)s. Their doc comments are what the OpenAPI document says: a line, and what
-/// else callers must know.
+/// Declares [`Call`](crate::wire::call::Call)s. Their doc comments become the text of the OpenAPI document: a summary
+/// line, and further text for callers.
 ///
 /// ```text
 /// call! {

@@ -78,7 +78,7 @@ pub struct DeliveryResponse {
 pub struct DeliveryPayloadResponse {
     /// The delivery.
     pub data: DeliveryDocument,
-    /// The body of its requests, byte for byte: what the signature is for.
+    /// The body of its requests, byte for byte: the signature is for these bytes.
     pub body: String,
     /// If the last attempt failed: the beginning of the response's body, as text, at most 1,024 bytes. Control characters
     /// are replaced. Omitted if there was none.
@@ -130,7 +130,7 @@ impl DeliveryDocument {
         Some(Self { waits_for, ..Self::new(delivery)? })
     }
 
-    /// The same, without what it waits for.
+    /// The same, without the delivery that it waits for.
     #[must_use]
     pub fn new(delivery: Delivery) -> Option<Self> {
         let Delivery { id, webhook, event, progress } = delivery;

@@ -1,4 +1,4 @@
-//! What clients prefer: the header `Prefer` (RFC 7240).
+//! Preferences of clients: the header `Prefer` (RFC 7240).
 
 use super::cache_control::list_members;
 use super::headers::RECEIPT_HEADER;

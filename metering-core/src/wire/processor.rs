@@ -17,11 +17,11 @@ pub struct ProcessorPaymentRequest {
     /// The account that gets the credits.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "org_b9jTe1UNsLWeVpUjI3gF"))]
     pub org_id: Option<String>,
-    /// What was paid, as exact decimal text. Send this or `amount_minor`.
+    /// The amount paid, as exact decimal text. Send this or `amount_minor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "10.00"))]
     pub amount: Option<String>,
-    /// What was paid, in the currency's smallest unit (ISO 4217): cents, for EUR.
+    /// The amount paid, in the currency's smallest unit (ISO 4217): cents, for EUR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount_minor: Option<u64>,
     /// The currency (ISO 4217).
@@ -76,11 +76,11 @@ pub struct ProcessorReversalRequest {
     /// The processor's id of the payment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "txn_01hv8wptq8987qeep44cyrewp9"))]
     pub payment_id: Option<String>,
-    /// What is taken back, as exact decimal text. Without it and `amount_minor`, the whole payment is.
+    /// The amount taken back, as exact decimal text. Without it and `amount_minor`, the whole payment is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "2.50"))]
     pub amount: Option<String>,
-    /// What is taken back, in the currency's smallest unit.
+    /// The amount taken back, in the currency's smallest unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount_minor: Option<u64>,
     /// The currency, if there is an amount: that of the payment.
@@ -109,7 +109,7 @@ pub struct ProcessorReversalResponse {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// How much of the payment its reversals take back together, as a string.
+    /// The amount of the payment that its reversals take back together, as a string.
     pub amount_reversed: String,
     /// The payment's currency.
     pub currency: String,

@@ -39,7 +39,7 @@ pub struct ReceiptDocument {
     pub seller: SellerDocument,
     /// The account that bought them.
     pub customer: CustomerDocument,
-    /// Who bought them, as the account's owner had it when they were bought; null if the receipt names nobody.
+    /// The buyer, as set by the account's owner at the time of purchase; null if the receipt names nobody.
     pub buyer: Option<BuyerDocument>,
     /// The plan that was bought; null for a payment that the operator assigned without a plan.
     pub plan_id: Option<String>,
@@ -61,20 +61,20 @@ pub struct ReceiptDocument {
     pub credit_notes: Vec<CreditNoteDocument>,
 }
 
-/// What was taken back of a payment. It corrects the receipt that it is part of.
+/// An amount that was taken back from a payment. It corrects the receipt that it is part of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreditNoteDocument {
     /// Its number. It never changes.
     pub number: String,
-    /// `C-` and what follows `R-` in the reference of the receipt, and a part of its own: the number too, unless the operator
-    /// had set consecutive numbers when it was issued.
+    /// `C-`, the part after `R-` in the receipt's reference, and a part of its own. It is also the number, unless the
+    /// operator had set consecutive numbers when it was issued.
     pub reference: String,
     /// When the credits were taken back, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub issued_at: String,
-    /// How much of the payment was taken back, in its token or currency, as a string: at most what the credit notes in force
-    /// then left of it. Null when the token's decimals are no longer known.
+    /// The amount of the payment that was taken back, in its token or currency, as a string: at most the rest that the
+    /// credit notes in force at that time left. Null when the token's decimals are no longer known.
     pub amount: Option<String>,
     /// Why it was taken back; may be empty.
     pub reason: String,
@@ -82,8 +82,8 @@ pub struct CreditNoteDocument {
     /// credit note is in force.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub cancelled_at: Option<String>,
-    /// The tax in what was taken back, at the rate of the receipt; null if the receipt has none. That of credit notes that
-    /// take back all of the payment adds up to that of the receipt.
+    /// The tax in the amount taken back, at the rate of the receipt; null if the receipt has none. If credit notes take
+    /// back the whole payment, their tax adds up to that of the receipt.
     pub tax: Option<TaxDocument>,
 }
 
@@ -101,7 +101,7 @@ impl CreditNoteDocument {
         }
     }
 
-    /// What it takes back, for people: `2.5 USDC`; `paid` if its decimals are not known.
+    /// The amount taken back, for people: `2.5 USDC`; `paid` if its decimals are not known.
     #[must_use]
     pub fn credited(&self, token_symbol: Option<&str>, paid: &str) -> String {
         match (&self.amount, token_symbol) {
@@ -131,7 +131,7 @@ pub struct SellerDocument {
 pub struct CustomerDocument {
     /// The account's id.
     pub org_id: String,
-    /// The name its owner gave it.
+    /// The name that its owner gave it.
     pub agent_name: String,
     /// Its owner's email address, if any.
     pub email: Option<String>,
@@ -141,8 +141,8 @@ pub struct CustomerDocument {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PaymentDocument {
-    /// The processor that took the payment, such as `stripe`; absent for a payment on a chain. The fields about a chain
-    /// then say nothing: `chain_id` is 0, and the token is the currency.
+    /// The processor that took the payment, such as `stripe`; absent for a payment on a chain. The chain fields are
+    /// then empty or null: `chain_id` is 0, and the token is the currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
     /// The processor's id of the payment.
@@ -174,12 +174,12 @@ pub struct PaymentDocument {
     /// When the payment was mined, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub mined_at: String,
-    /// What the payment was worth in the operator's currency; null if the operator had set no currency when it was
-    /// credited, and for a processor's payment, whose amount is in one.
+    /// The payment's value in the operator's currency; null if the operator had set no currency when it was credited,
+    /// and for a processor's payment, whose amount is in one.
     pub value: Option<ValueDocument>,
 }
 
-/// What a payment was worth in a currency when it was credited. It is never computed again.
+/// The value of a payment in a currency when it was credited. It is never computed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ValueDocument {
@@ -188,7 +188,7 @@ pub struct ValueDocument {
     /// The amount, as a string with the decimals of the currency; null, like the members that follow, if no rate was known
     /// then.
     pub amount: Option<String>,
-    /// What one token was worth, as a string.
+    /// The value of one token, as a string.
     pub rate: Option<String>,
     /// Whose rate it was.
     pub rate_source: Option<String>,
@@ -201,7 +201,7 @@ pub struct ValueDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaxDocument {
-    /// What it is called, such as `VAT`.
+    /// Its name, such as `VAT`.
     pub name: String,
     /// Its rate in percent, as a string; 0 if the buyer owes it.
     pub percent: String,
@@ -213,7 +213,7 @@ pub struct TaxDocument {
     pub net: String,
     /// The tax.
     pub amount: String,
-    /// What the law wants said, if the buyer owes the tax; else null.
+    /// The legally required note, if the buyer owes the tax; else null.
     pub note: Option<String>,
 }
 
@@ -267,7 +267,7 @@ impl ValueDocument {
         format!("{amount} {currency} at {rate} {currency} per {token} ({source}, {day} {time} UTC)")
     }
 
-    /// What was paid, with its value if it has one: `5 USDC, 4.31 EUR`.
+    /// The amount paid, with its value if it has one: `5 USDC, 4.31 EUR`.
     #[must_use]
     pub fn beside(paid: String, value: Option<&Self>) -> String {
         match value.and_then(|value| Some((value.amount.as_ref()?, &value.currency))) {

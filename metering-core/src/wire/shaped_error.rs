@@ -1,7 +1,7 @@
 //! Errors in the shape of a route.
 //!
-//! Only the member that the clients of the shape read is replaced. Everything else stays where it is in this service's
-//! own document: programs that pay, or that branch on our codes, find their members in every shape.
+//! Only the member that the clients of the shape read is replaced. Everything else is where it is in this service's own
+//! document: programs that pay, or that branch on our codes, find their members in every shape.
 
 mod kinds;
 

@@ -141,7 +141,7 @@ pub struct EventDocument {
     /// When it happened, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub timestamp: Timestamp,
-    /// What it is about. The fields depend on the type.
+    /// The subject. The fields depend on the type.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub data: Box<RawValue>,
 }
@@ -286,7 +286,7 @@ impl BalanceAlertDocument {
 /// Deserializes an amount that must be there, and may be null: of `below` in a request.
 ///
 /// # Errors
-/// When it is no amount.
+/// When it is not an amount.
 pub fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
     amount(deserializer).map(Some)
 }

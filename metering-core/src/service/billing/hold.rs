@@ -12,7 +12,7 @@ use crate::service::RequestPayment;
 use crate::service::metering::Service;
 use crate::wire::{HoldFields, HoldRequest, HoldResponse};
 
-/// The lease of a hold that a service makes over HTTP, unless it asks for another one.
+/// The default lease of a hold that a service opens over HTTP.
 const DEFAULT_LEASE: Duration = Duration::from_secs(15 * 60);
 
 impl Service {
@@ -57,7 +57,7 @@ impl Service {
     }
 }
 
-/// What to hold, and its terms. `listed` is the price without a hold.
+/// The amount to hold, and its terms. `listed` is the price without a hold.
 pub(super) fn held_price(
     fields: &HoldFields,
     route: Option<&Route>,
@@ -80,7 +80,7 @@ pub(super) fn held_price(
     Ok((amount, HoldTerms::new(&SystemRandomness, lease(lease_seconds)?, fallback)))
 }
 
-/// The lease that a service asks for.
+/// The lease that a service requests.
 fn lease(seconds: Option<u32>) -> Result<Duration, Error> {
     match seconds {
         None => Ok(DEFAULT_LEASE),

@@ -19,7 +19,7 @@ pub(in crate::service) struct OwnTemplates {
     hasher: RandomState,
 }
 
-/// The lines are hashes, so that an entry stays small however long the templates are.
+/// The lines are hashes, so an entry is small however long the templates are.
 #[derive(Debug)]
 struct KnownLines {
     lines: HashSet<u64>,

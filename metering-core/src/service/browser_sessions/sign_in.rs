@@ -1,6 +1,6 @@
 //! Links that sign in: of an account's own address, of whoever belongs to accounts as a member, and of invitations.
 //!
-//! A link's token says what it is for. Nothing is used up until a session is opened.
+//! A link's token contains its purpose. Nothing is used up until a session is opened.
 
 use super::{BrowserSessions, OpenedSession, opened};
 use crate::access::account::AccountId;
@@ -19,7 +19,7 @@ use crate::signups::signup::SignupError;
 use crate::store::MemberStore;
 use crate::wire::{LinkAccountResponse, LinkRequest, SignInAccount, WalletSignInRequest, WalletSignInResponse};
 
-/// What a link is for.
+/// The purpose of a link.
 enum Link<'s> {
     /// Signs in with the first key of the account that it was sent to.
     Account(LinkHash),
@@ -58,8 +58,8 @@ impl<'s> BrowserSessions<'s> {
         Ok(WalletSignInResponse { token: token.expose().to_owned(), message, expires_in })
     }
 
-    /// The accounts that a link signs in to, so that a page can name them first: somebody else may have passed on the link.
-    /// The link stays as it is.
+    /// The accounts that a link signs in to, so a page can name them first: the link may come from someone else. The
+    /// link stays unused.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; [`MemberError::WrongSignature`]; or when the store fails.
@@ -115,7 +115,7 @@ impl<'s> BrowserSessions<'s> {
         opened(token, &session, &holder, member.as_ref())
     }
 
-    /// What the link of a request is for. The signature of a wallet is checked here.
+    /// The purpose of a requested link. The signature of a wallet is checked here.
     async fn link(self, request: &LinkRequest) -> Result<Link<'s>, Error> {
         let token = link_token(request)?.hash();
         let Some(members) = self.members else { return Ok(Link::Account(token)) };

@@ -41,7 +41,7 @@ impl Emails<'_> {
         Ok(Some(invitation))
     }
 
-    /// What to send to a member, or to whoever is invited; `None` if the request is for somebody else.
+    /// The mail to a member, or to an invited person; `None` if the request is for someone else.
     pub(super) async fn member_mail(self, request: &MailRequest) -> Result<Option<Mail>, Error> {
         match request {
             MailRequest::SignIn(email) => self.member_sign_in(email).await,

@@ -20,7 +20,7 @@ pub struct RequestHead<'r> {
     /// Its method.
     pub method: &'r str,
     /// Its body, if it was read. For a price by usage, the requests of an idempotency key must have the same body, and
-    /// what is held may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses
+    /// the hold may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses
     /// requests without.
     pub body: Option<RequestContent<'r>>,
     /// Its path, as received.
@@ -40,7 +40,7 @@ pub struct RequestHead<'r> {
 pub struct RequestContent<'r> {
     /// The bytes.
     pub bytes: &'r [u8],
-    /// Whether they are encoded (`Content-Encoding`), so that their length and content say nothing.
+    /// Whether they are encoded (`Content-Encoding`): their length and content then reveal nothing.
     pub is_encoded: bool,
 }
 

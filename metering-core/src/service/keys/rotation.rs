@@ -21,7 +21,7 @@ use crate::wire::{RemainingKeyDocument, RotateKeyRequest, VerifyResponse};
 const KEYS_PER_READ: u32 = 100;
 
 impl Keys<'_> {
-    /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
+    /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account are unchanged.
     ///
     /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
     /// live, also from another node. Without one, a lost response means a lost key.

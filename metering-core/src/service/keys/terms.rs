@@ -24,7 +24,7 @@ const NOT_EMPTY: &str = "must have at least one entry; leave it out, or send nul
 /// Reads terms at a point in time.
 #[derive(Debug, Clone, Copy)]
 pub struct TermsReader<'c> {
-    /// What route patterns are checked against, if it is known.
+    /// The catalogue that route patterns are checked against, if known.
     pub catalogue: Option<&'c Catalogue>,
     /// Now.
     pub now: Timestamp,

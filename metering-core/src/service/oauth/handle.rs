@@ -9,8 +9,8 @@ use crate::store::FullStore;
 
 /// OAuth for the holders of keys, from [`Service::oauth`].
 ///
-/// `issuer` is the URL of the service as the client knows it, without a slash at the end: all parts of an authorization
-/// must come with the same.
+/// `issuer` is the URL of the service as the client uses it, without a slash at the end: it must be the same for all
+/// parts of an authorization.
 #[derive(Debug, Clone, Copy)]
 pub struct OAuth<'s> {
     pub(super) access: &'s Access,
@@ -21,8 +21,8 @@ pub struct OAuth<'s> {
 impl Service {
     /// Offers OAuth.
     ///
-    /// `store` must be the service's own store. `documents` fetches what clients publish about themselves; `()` fetches
-    /// nothing, so that clients must register. `origins` are those of other processes that use this service's keys, each
+    /// `store` must be the service's own store. `documents` fetches the metadata that clients publish; `()` fetches
+    /// nothing, so clients must register. `origins` are those of other processes that use this service's keys, each
     /// without a slash at the end: tokens may be for them, too.
     #[must_use]
     pub fn with_oauth(

@@ -53,7 +53,7 @@ impl OAuth<'_> {
         Ok(self.store().oauth_grant(&token.grant()).await?.and_then(|grant| grant.key))
     }
 
-    /// Exchanges a code or a refresh token for an access token, as RFC 6749 says.
+    /// Exchanges a code or a refresh token for an access token, as in RFC 6749.
     ///
     /// # Errors
     /// [`OAuthError::Refused`]; or when the store fails.

@@ -50,7 +50,7 @@ pub async fn payment_targets<S: PaymentStore + ?Sized>(
 pub struct Arrivals {
     /// Sorted by block.
     pub read: Vec<Arrival>,
-    /// What could not be read although the chain itself could, and why.
+    /// Unreadable arrivals although the chain itself could be read, and why.
     pub unread: BTreeMap<ArrivalLocation, ChainError>,
 }
 

@@ -40,7 +40,7 @@ impl Positions {
         Ok(mark)
     }
 
-    /// Remembers how far a scan got. Without a hash (when sources are uncertain) the blocks are scanned again.
+    /// Stores the progress of a scan. Without a hash (when sources are uncertain) the blocks are scanned again.
     pub(super) fn scanned(&self, chain_id: u64, block: u64, hash: Option<BlockHash>) {
         if let Some(hash) = hash {
             let position = Position { block, hash };

@@ -1,5 +1,4 @@
-//! Payments that processors took, as a checkout reports them. Whoever may report them is trusted: nothing else proves that
-//! somebody paid.
+//! Payments that processors took, as a checkout reports them. Reports are trusted: nothing else proves a payment.
 
 use crate::access::account::{Account, AccountId};
 use crate::chains::address::Address;
@@ -25,7 +24,7 @@ const MAX_AMOUNT: u128 = (1 << 63) - 1;
 /// The most characters of a reason.
 const MAX_REASON_CHARS: usize = 200;
 
-/// What was sold.
+/// The sold credits or plan.
 struct Sold {
     plan_id: Option<String>,
     credits: Credits,
@@ -188,7 +187,7 @@ impl Payments<'_> {
         })
     }
 
-    /// What a payment buys: credits that are given, or those of a plan.
+    /// The purchase behind a payment: an amount of credits, or a plan.
     async fn sold_at_processor(
         self,
         fields: &mut Fields,
@@ -322,7 +321,7 @@ fn credit(
             token_symbol: currency.code().to_owned(),
             token_decimals: currency.decimals(),
         }),
-        // What was paid is an amount of a currency already.
+        // The payment is an amount of a currency already.
         value: None,
         link_payer: false,
         quotes: QuotePrecedence::Account,
@@ -348,7 +347,7 @@ fn response(
     }
 }
 
-/// Checks that what is recorded has the terms that were sent: the name of each, whether it is the same, and what it was.
+/// Checks that the recorded terms equal the sent ones: the name of each, whether it is the same, and its old value.
 fn same_terms<const N: usize>(id: &ProcessorRef, terms: [(&'static str, bool, String); N]) -> Result<(), Error> {
     match terms.into_iter().find(|(_, is_same, _)| !is_same) {
         Some((field, _, recorded)) => Err(other_terms(id, field, recorded)),

@@ -42,7 +42,7 @@ pub(super) struct Purchase {
     settlements: Settlements,
 }
 
-/// What receipts of an account are made from, besides its payments.
+/// The data of an account's receipts, besides its payments.
 struct KnownForReceipts {
     plans: Vec<Plan>,
     buyers: Vec<BuyerRecord>,
@@ -321,7 +321,8 @@ fn taxes_of_notes(
         .collect()
 }
 
-/// What a payment, or a part of it, is in a currency. Chains take back all of a payment, so theirs is the value that was stored.
+/// The value of a payment, or a part of it, in a currency. Chains reverse whole payments, so their value is the stored
+/// one.
 fn in_currency(record: &PaymentRecord, amount: TokenUnits) -> Option<(CurrencyAmount, &str)> {
     match (&record.processor, &record.value, &record.sold) {
         (Some(_), _, Some(sold)) => {

@@ -22,7 +22,7 @@ use crate::wire::{ChainIdInput, TopUpRequest, TopUpResponse};
 pub(super) struct Entitlement {
     /// Whether to link the payer's wallet to the account.
     pub(super) links: bool,
-    /// Who gets a payment that an open quote expects.
+    /// The account that gets a payment that an open quote expects.
     pub(super) quotes: QuotePrecedence,
 }
 
@@ -211,8 +211,8 @@ impl Payments<'_> {
         }
     }
 
-    /// The response to an account that registers its own top-up again: what the payment added when it was credited. For
-    /// every other account the transaction is used up.
+    /// The response to an account that registers its own top-up again: the credits that the payment added when it was
+    /// credited. For every other account the transaction is used up.
     async fn repeated(self, account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
         let tx = record.payment.tx;
         if record.account != account.id || record.used_as == PaymentUse::PaySignup {

@@ -84,7 +84,7 @@ impl Payments<'_> {
                     }
                     self.state.store()?.forget_unreadable(&arrival.location).await?;
                 }
-                // The whole chain fails, which says nothing about the arrival: it stays due.
+                // The whole chain fails, which does not concern the arrival: it stays due.
                 Err(error) if check_chain_is_readable(&**reader, &error).await.is_err() => return Ok(()),
                 Err(error) => self.retry_later_or_give_up(arrival, &error).await?,
             }

@@ -92,7 +92,7 @@ impl WebhookSetup {
         Ok(Some(own))
     }
 
-    /// The events that a mail webhook asks for; all that can be mailed if it names none.
+    /// The events that a mail webhook selects; if it names none, all that can be mailed.
     pub(super) fn mailed(&self, fields: &mut Fields, kinds: Option<EventKinds>) -> EventKinds {
         let kinds = kinds.unwrap_or_else(|| MAILED.into_iter().collect());
         if kinds.iter().any(|kind| !MAILED.contains(&kind)) {

@@ -10,7 +10,7 @@ use url::form_urlencoded;
 use super::text::Text;
 use crate::Error;
 
-/// What need not be encoded in a path or a query (RFC 3986, 2.3).
+/// Characters that need not be encoded in a path or a query (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The parameters of a call. The macro `parameters!` implements it.
@@ -30,7 +30,7 @@ pub trait Parameters: Sized + Send + 'static {
 
 /// Is shown every parameter of a call.
 pub trait ParameterVisitor {
-    /// One parameter: its name, what it means and an example.
+    /// One parameter: its name, its meaning and an example.
     fn parameter<P: Parameter>(&mut self, name: &'static str, description: &'static str, example: Option<Value>);
 }
 

@@ -31,8 +31,8 @@ pub struct CreateKeyRequest {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that
-    /// makes it has them.
+    /// Its scopes: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that makes it has
+    /// them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`; at least one.
@@ -82,7 +82,7 @@ pub struct ChangeKeyRequest {
     /// Whether it is switched off, and its child keys with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// What it may be used for.
+    /// Its scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call; null for all that its parent key may call.
