@@ -1,4 +1,4 @@
-//! The courier on a store in memory: what is sent, in what order, and again.
+//! The courier on a store in memory: which events are sent, in what order, and retries.
 
 mod failing;
 mod shares;

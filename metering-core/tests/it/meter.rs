@@ -1,4 +1,4 @@
-//! The charge path: how batches form, what a full queue does, and how the meter ends.
+//! The charge path: how batches form, how a full queue is handled, and how the meter ends.
 
 mod early;
 pub(crate) mod gated;
@@ -28,7 +28,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Two of the same: with a store that commits when it is asked to, and with one that does it on a thread of its own.
+    /// Two of the same: one store commits when it is called, the other on a thread of its own.
     async fn both(commits: usize, config: MeterConfig) -> [Self; 2] {
         [Self::new(commits, config, false).await, Self::new(commits, config, true).await]
     }

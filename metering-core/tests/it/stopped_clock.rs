@@ -1,4 +1,4 @@
-//! A clock that stands still.
+//! A clock that does not advance.
 
 use metering_core::{Clock, Timestamp};
 

@@ -1,5 +1,4 @@
-//! What happens to the charge of a request that is not served, and how the layer respects the inner service's
-//! readiness.
+//! The charge of a request that is not served, and how the layer respects the inner service's readiness.
 
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn, ready};
@@ -57,7 +56,7 @@ async fn response_with_a_free_status_is_refunded() {
 
 #[tokio::test]
 async fn free_status_releases_a_hold_whatever_the_response_reports() {
-    // the inner service's status, what it captures itself, what the request costs
+    // the inner service's status, the amount it captures itself, the request's cost
     for (status, captured, cost) in [(404, None, "0.1"), (500, None, "0"), (429, None, "0"), (500, Some("0.2"), "0.2")]
     {
         let scene = Scene::new().await;

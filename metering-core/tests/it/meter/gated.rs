@@ -45,14 +45,14 @@ struct Commits<S> {
 }
 
 impl Gated {
-    /// A memory store whose gate lets `commits` commits through.
+    /// A memory store whose gate passes `commits` commits.
     pub(crate) fn passing(commits: usize) -> Self {
         Self::over(MemoryStore::new(), commits)
     }
 }
 
 impl<S> Gated<S> {
-    /// A store whose gate lets `commits` commits through.
+    /// A store whose gate passes `commits` commits.
     pub(crate) fn over(store: S, commits: usize) -> Self {
         let store = Arc::new(store);
         let commits = Commits {

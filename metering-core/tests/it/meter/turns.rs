@@ -1,4 +1,4 @@
-//! What is posted in one turn of a thread, where `wake_together` runs.
+//! Postings in one turn of a thread, where `wake_together` runs.
 
 use std::pin::pin;
 use std::task::{Context, Waker};

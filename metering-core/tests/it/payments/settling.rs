@@ -218,7 +218,7 @@ async fn chain_errors_reverse_nothing() {
         assert_eq!(code(scene.service.payments().settle(MAIN).await), "rpc_error");
     }
     assert_eq!(scene.balance(&key).await, "12.5");
-    // A chain whose head is below the payment's block says nothing about the payment.
+    // A chain whose head is below the payment's block gives no evidence about the payment.
     scene.main.trouble(None);
     scene.main.cut(0);
     for _ in 0..3 {

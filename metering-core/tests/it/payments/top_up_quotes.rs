@@ -1,4 +1,4 @@
-//! Top-up quotes: an exact amount that any wallet may pay, credited to the account that asked for it and to no other.
+//! Top-up quotes: an exact amount that any wallet may pay, credited to the account that requested it and to no other.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -90,7 +90,7 @@ async fn linked_account_cannot_take_the_payment_but_the_payers_signature_can() {
     assert_eq!(scene.balance(&other).await, "0");
 }
 
-/// Signup quotes may be requested in anybody's name. However many there are, none gets the payment of a top-up.
+/// Signup quotes may be requested in anyone's name. However many there are, none takes the payment of a top-up.
 #[tokio::test]
 async fn signup_quotes_in_the_payers_name_never_match() {
     let scene = Scene::new().await;

@@ -66,7 +66,7 @@ async fn reversed(scene: &Scene) -> (ApiKey, TopUpQuoteDocument, TxHash) {
     (key, quote, hash)
 }
 
-/// A customer pays an old quote, days after its amount was last honoured. Others ask for quotes all the while.
+/// A customer pays an old quote, days after its amount was last honoured. Others request quotes all the while.
 #[tokio::test]
 async fn late_payment_is_never_credited_to_another_account() {
     let scene = coarse_scene().await;
@@ -288,7 +288,7 @@ async fn status_needs_no_plan() {
             "as the chain says"
         );
     }
-    // It can still be paid, and says so. What was sold is stored with the payment.
+    // It can still be paid, and its status shows that. The sold credits are stored with the payment.
     send(&scene, &Wallet::of(1), &quotes[0]);
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(status(&scene, &key, &quotes[0]).await, "Paid");

@@ -67,7 +67,7 @@ async fn watcher_credits_payments_of_known_wallets_only() {
     let by_owner = scene.pay_price(&owner, MAIN);
     scene.pay_price(&linked, MAIN);
     scene.pay_price(&other_wallet, MAIN);
-    // This is not near any plan's price, so the watcher cannot tell what it is for.
+    // This is not near any plan's price, so the watcher cannot tell its purpose.
     scene.main.pay(USDC, owner.address, RECIPIENT, 3 * STARTER);
     scene.main.pay(USDC, owner.address, RECIPIENT, STARTER - 1);
     scene.main.grow(10);

@@ -1,4 +1,4 @@
-//! The theft game in progress: what the customers and the thief do, and what they have.
+//! The theft game in progress: the moves of the customers and the thief, and their accounts.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
