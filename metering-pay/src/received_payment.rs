@@ -1,4 +1,4 @@
-//! A payment in the headers of a request, in any protocol, and what responses say about it.
+//! A payment in the headers of a request, in any protocol, and its members in responses.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -18,11 +18,11 @@ use crate::wire::x402::{SettleRefusal, SettleResponse, receipt_extension};
 /// A payment that came with a request, read and not checked.
 #[derive(Debug)]
 pub struct ReceivedPayment {
-    /// What was signed.
+    /// The signed message.
     pub signed: SignedAuthorization,
     /// The id that its client gave it.
     pub identifier: Option<IdentifierHash>,
-    /// Who may have it executed, if it pays for usage: what was signed is the most then.
+    /// Who may execute it, if it pays for usage: then the signed amount is the maximum.
     pub facilitator: Option<Address>,
     protocol: Protocol,
     /// Its outcome, once it is credited: the request may still be refused.
@@ -38,7 +38,7 @@ pub struct ReceivedPayment {
 pub(crate) struct UsagePaid {
     /// The transaction; `None` if nothing was used.
     pub(crate) tx: Option<TxHash>,
-    /// What was transferred.
+    /// The amount transferred.
     pub(crate) amount: TokenUnits,
 }
 
@@ -112,7 +112,8 @@ impl ReceivedPayment {
         }
     }
 
-    /// What a response says of a payment for usage. The payment of a stream is settled when the stream has ended.
+    /// The members of a response about a payment for usage. The payment of a stream is settled when the stream has
+    /// ended.
     fn usage_receipt(&self, paid: &Paid, balance: Credits, was_served: bool) -> Option<(&'static str, String)> {
         match self.usage.get() {
             None if was_served => self.header(&SettleResponse::pending(&self.signed, None)),
@@ -162,7 +163,7 @@ impl ReceivedPayment {
         self.header(&self.receipt_signed(response, was_served))
     }
 
-    /// Only what was served has a signed receipt: it states that.
+    /// Only served requests have a signed receipt: it states that.
     fn receipt_signed(&self, response: SettleResponse, was_served: bool) -> SettleResponse {
         match self.signing.get().filter(|_| was_served) {
             Some(ReceiptSigning { signer, url, issued_at }) => {

@@ -29,7 +29,7 @@ const STATEMENT: &str = "Sign in to use the credits of this wallet, or to get an
 const USED: &[u8] = b"metering: the sign-in of a wallet ";
 
 impl SignedPayments {
-    /// What wallets may sign to be signed in, for a 402 with these offers. `None` if they cannot sign in.
+    /// The message that wallets may sign to sign in, for a 402 with these offers. `None` if they cannot sign in.
     pub(crate) fn sign_in_terms(&self, offers: &Offers, uri: &str) -> Option<serde_json::Value> {
         let site = self.sign_in_site()?;
         let mut nonce = [0; 16];
@@ -98,8 +98,8 @@ impl SignedPayments {
         Ok(Ok((account, key)))
     }
 
-    /// What wallets sign in to. `None` if they cannot: the service must accept payments without a key, and know its own
-    /// URL.
+    /// The service that wallets sign in to. `None` if they cannot: the service must accept payments without a key, and
+    /// know its own URL.
     pub(crate) fn sign_in_site(&self) -> Option<&Site> {
         self.site.as_ref().filter(|_| self.keyless && !self.offers().is_empty())
     }

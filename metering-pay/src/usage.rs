@@ -1,5 +1,5 @@
-//! Payments for what a request uses (the scheme `upto` of x402): accepts a signed permit for the most, and has what was
-//! used transferred once the request's hold is settled.
+//! Payments for the usage of a request (the scheme `upto` of x402): accepts a signed permit for the maximum, and
+//! transfers the used amount once the request's hold is settled.
 //!
 //! Nothing is credited before, so the permit backs the hold instead of a balance. It is on disk before the request is
 //! forwarded, and pays for this request only.
@@ -21,11 +21,11 @@ use crate::received_payment::{ReceivedPayment, UsagePaid};
 use crate::settling::{LEASE, OfferChain, Settler};
 use crate::signed_payments::SignedPayments;
 
-/// A permit whose deadline is sooner than this is refused: the request has to end before it, and its payment must be
-/// executed. Half of what offers ask for, so that clocks may differ.
+/// A permit whose deadline is sooner than this is refused: the request must end before it, and its payment must be
+/// executed. Half of the time that offers request, so clocks may differ.
 const LEAST_SECONDS: u64 = 1_800;
 
-/// A request that came with a payment for what it uses.
+/// A request that came with a payment for its usage.
 pub(crate) struct UsageRequest<'r> {
     pub(crate) payment: &'r ReceivedPayment,
     /// Who may have it executed.
@@ -39,7 +39,7 @@ pub(crate) struct UsageRequest<'r> {
 }
 
 impl SignedPayments {
-    /// What is offered for usage with this error: with each token that the service itself executes payments of.
+    /// The offers for usage with this error: with each token that the service itself executes payments of.
     pub(crate) fn usage_offered(&self, error: &Error, has_payment: bool, is_held: bool) -> Vec<UsageOffer> {
         match error {
             Error::PaymentRequired { price } | Error::SignIn { price: Some(price), .. } if !has_payment && is_held => {
@@ -63,7 +63,7 @@ impl SignedPayments {
         offers
     }
 
-    /// Accepts a payment for what a request uses. Its hold is then to be placed under [`Paid::hold`].
+    /// Accepts a payment for the usage of a request. Its hold is then to be placed under [`Paid::hold`].
     pub(crate) async fn authorize_usage(&self, asked: UsageRequest<'_>) -> Result<Paid, Error> {
         let UsageRequest { payment, facilitator, caller, request, price, is_held } = asked;
         let (signed, store) = (&payment.signed, &self.settling.store);
@@ -125,9 +125,9 @@ impl SignedPayments {
         Ok(Paid { account, key, request_id, tx: None, credits: price, received_at, hold: Some(hold) })
     }
 
-    /// Checks whether the payer can pay for all of its requests in progress and has paid for earlier ones. Called once the new
-    /// payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so that it shows
-    /// what was transferred for payments that are no longer pending.
+    /// Checks whether the payer can pay for all of its requests in progress and has paid for earlier ones. Called once
+    /// the new payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so
+    /// it shows the transfers for payments that are no longer pending.
     async fn check_others(
         &self,
         chain: &OfferChain,

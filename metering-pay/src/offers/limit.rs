@@ -20,10 +20,10 @@ pub trait PaymentLimit: Send + Sync + fmt::Debug {
 pub struct PaymentAttempt {
     /// Who sent it, if that is known.
     pub client: Option<IpAddr>,
-    /// Whose tokens it moves, as it says.
+    /// The claimed owner of the tokens that it moves.
     pub payer: Address,
-    /// Whether the payer's private key signed it. Otherwise it may be made up, until the chain says that the payer is a
-    /// contract that accepts it.
+    /// Whether the payer's private key signed it. Otherwise it may be made up, until the chain confirms that the payer
+    /// is a contract that accepts it.
     pub is_signed: bool,
 }
 
@@ -31,13 +31,13 @@ pub struct PaymentAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("Too many payments from {source_of}; nothing was taken. Try again in {retry_after_seconds} s.")]
 pub struct TooManyPayments {
-    /// What they have in common.
+    /// Their common property.
     pub source_of: PaymentSource,
     /// How long until another one is checked.
     pub retry_after_seconds: u64,
 }
 
-/// What payments of one limit have in common.
+/// The common property of payments under one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentSource {
     /// The client's network address.

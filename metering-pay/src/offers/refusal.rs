@@ -40,9 +40,9 @@ pub enum PayRefusal {
          in this response."
     )]
     TooLittle {
-        /// What it buys.
+        /// The plan or credits that it buys.
         credits: Credits,
-        /// What the account lacks for the request.
+        /// The credits that the account lacks for the request.
         missing: Credits,
     },
     /// It pays for usage, and that is not on offer for this request.
@@ -70,9 +70,9 @@ pub enum PayRefusal {
     Allowance {
         /// The token.
         token: Address,
-        /// What it may transfer.
+        /// The amount that it may transfer.
         have: TokenUnits,
-        /// What the payment needs.
+        /// The amount that the payment needs.
         need: TokenUnits,
     },
     /// The payer's tokens may be needed for payments that were accepted before.
@@ -82,9 +82,9 @@ pub enum PayRefusal {
         have.get(), need.get()
     )]
     Outstanding {
-        /// What can be transferred.
+        /// The amount that can be transferred.
         have: TokenUnits,
-        /// What all of them may need.
+        /// The amount that all of them may need.
         need: TokenUnits,
     },
     /// The payer was served before and did not pay.
@@ -96,7 +96,7 @@ pub enum PayRefusal {
         /// How much.
         owed: Credits,
     },
-    /// The authorization is not what the offer asks for.
+    /// The authorization does not match the offer.
     #[error("The payment is not valid: {0}. Nothing was taken.")]
     Invalid(AuthorizationFault),
     /// Its payer's wallet is a contract, and the account of that address belongs to a wallet on another chain.

@@ -28,12 +28,12 @@ const HELD_BY: Duration = Duration::from_secs(2 * 60);
 /// used, and the next may not show that yet.
 const REFUSALS: u32 = 3;
 
-/// What one task remembers of the steps that it took.
+/// One task's record of its steps.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// What the payment is for, if this process took it.
+    /// The resource of the payment, if this process accepted it.
     pub(super) listing: Option<Arc<Listing>>,
-    /// When a facilitator was last asked to execute it, and did not refuse.
+    /// When a facilitator was last requested to execute it, and did not refuse.
     asked_at: Option<Timestamp>,
     /// How often in a row it was refused.
     refusals: u32,
@@ -99,7 +99,7 @@ impl Step<'_> {
         }
     }
 
-    /// Waits until the hold that it backs is settled: it is for what that captured.
+    /// Waits until the hold that it backs is settled: it pays the captured amount.
     async fn await_usage(&self, hold: &HoldId) -> Result<bool, StepError> {
         let (store, now) = (&self.settling.store, self.settling.clock.now());
         let used = match store.hold(hold).await? {
@@ -113,7 +113,7 @@ impl Step<'_> {
         Ok(false)
     }
 
-    /// How much of a permit to transfer. `None` if it is no permit.
+    /// How much of a permit to transfer. `None` if it is not a permit.
     fn used(&self) -> Option<TokenUnits> {
         self.record.usage.and(self.record.due())
     }
@@ -216,7 +216,7 @@ impl Step<'_> {
         }
     }
 
-    /// What the payment is worth now, if the operator has set a currency. Plans name its token.
+    /// The current value of the payment, if the operator has set a currency. Plans name its token.
     async fn value_of(&self, payment: &Payment, now: Timestamp) -> Option<PaymentValue> {
         let rates = self.settling.rates.as_ref()?;
         // Without plans there is no value, and the payment is credited all the same.
@@ -250,7 +250,7 @@ impl Step<'_> {
                         self.memory.asked_at = Some(now);
                         Ok(true)
                     }
-                    // It may refuse what it executed before.
+                    // It may refuse a payment that it executed before.
                     Err(FacilitatorError::Refused(_)) if self.memory.asked_at.is_some() => Ok(true),
                     Err(FacilitatorError::Refused(reason)) => self.refused(&reason).await,
                     Err(error) => {
@@ -291,8 +291,8 @@ impl Step<'_> {
         let wallet = submitter.wallet();
         let has_place = self.record.gas.is_some_and(|gas| gas.wallet == wallet && gas.nonce >= mined);
         if !has_place {
-            // It may have waited for others of its payer. A place that is given back delays those after it, and one
-            // with transactions cannot give its place back.
+            // It may have waited for others of its payer. A returned place delays those after it, and one with
+            // transactions cannot be returned.
             match submitter.check(&self.record.signed, self.used()).await {
                 Ok(()) => {}
                 Err(error) => return self.not_executed(error).await,

@@ -1,4 +1,4 @@
-//! Which offer a payment accepts, as the client says.
+//! The offer that a payment accepts, as sent by the client.
 
 use metering_core::chains::Address;
 use metering_core::chains::TokenUnits;
@@ -17,9 +17,9 @@ pub struct Accepted {
     pub amount: TokenUnits,
     /// Who is paid.
     pub pay_to: Address,
-    /// The `name` of the token's domain (EIP-712) that was signed for, if the payment says.
+    /// The `name` of the token's domain (EIP-712) that was signed for, if the payment has it.
     pub domain_name: Option<String>,
-    /// The `version` of that domain, if the payment says.
+    /// The `version` of that domain, if the payment has it.
     pub domain_version: Option<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Reads fields of payments, with errors that name them.
 //!
-//! Clients differ in what they send: some add fields, some send null for what they leave out, some write numbers as
+//! Clients send different forms: some add fields, some send null for fields that they leave out, some write numbers as
 //! text. So unknown fields are ignored, null is as good as nothing, and values are compared after parsing.
 
 use std::str::FromStr;

@@ -89,13 +89,13 @@ async fn a_payment_is_credited_before_the_hold() {
 async fn payments_that_cannot_be_taken_are_refused_as_at_routes() {
     let scene = Scene::new().await;
     let presented = scene.presented(&scene.signed(1, SMALL, 1));
-    // Too little for the hold: nothing is taken, and what covers it is offered.
+    // Too little for the hold: nothing is taken, and a sufficient amount is offered.
     let error = scene.service.hold_for(Some(&scene.key), &hold("0.3"), Some(&*presented)).await.unwrap_err();
     assert!(matches!(PayRefusal::of(&error), Some(PayRefusal::TooLittle { .. })), "{error:?}");
     let notice = scene.notice(&error, Some(&*presented));
     assert_eq!(header(&notice, "payment-response")["success"], false);
     assert_eq!(header(&notice, "payment-required")["accepts"][0]["amount"], "500000");
-    // Without a key there is no account to credit, and a request that is not valid is not paid for.
+    // Without a key there is no account to credit, and a request that is not valid cannot be paid for.
     assert!(matches!(scene.service.deduct(None, &quote(), Some(&*presented)).await, Err(Error::Unauthorized)));
     let invalid: DeductRequest =
         serde_json::from_str(r#"{"path": "/quote", "method": "GET", "lookback_seconds": 1, "request_id": ""}"#)

@@ -187,7 +187,7 @@ async fn an_answer_is_no_key() {
         delivered().await;
         let again = pay(&scene, "/quote", sends, &credential).await;
         assert_eq!(refusal(&again), (409, "idempotency_key_used".to_owned(), false), "{sends:?}");
-        // What others can read on the chain, or in the credential.
+        // The data that others can read on the chain, or in the credential.
         let strangers = [
             pay(&scene, "/quote?symbol=BTC", sends, &credential).await,
             pay(&scene, "/dear", sends, &credential).await,
@@ -208,7 +208,7 @@ async fn an_answer_is_no_key() {
     // Beside its key it can be sent again: the key pays.
     let scene = Scene::new().await;
     let credential = answered(&scene, 1, "/quote", Sends::Bearer).await;
-    // The last call may cost more than what is left.
+    // The last call may cost more than the remaining balance.
     for left in ["0.03", "0.01", "-0.01"] {
         assert_served(&pay(&scene, "/quote", Sends::Bearer, &credential).await);
         assert_eq!(scene.balance(&scene.account).await, left);
@@ -231,7 +231,7 @@ async fn fifty_answers_at_once_are_credited_once() {
         let responses = tasks.join_all().await;
         assert!(responses.iter().all(|response| challenges(response).is_empty()), "{sends:?}");
         assert!(responses.iter().any(|response| response.status() == StatusCode::OK), "{sends:?}");
-        // A key spends what it bought, and a credential without one pays for one request.
+        // A key spends the credits that it bought, and a credential without one pays for one request.
         let expected = if matches!(sends, Sends::Replaced | Sends::Nothing) { 1 } else { 3 };
         assert_eq!(scene.served(), expected, "{sends:?}");
         assert_eq!(scene.received(), 50_000);

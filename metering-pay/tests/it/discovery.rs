@@ -1,4 +1,4 @@
-//! What offers and the manifest say about routes.
+//! The descriptions of routes in offers and the manifest.
 
 use metering_pay::wire::x402::MAX_PAYMENT_REQUIRED_BYTES;
 use metering_pay::{OfferSettings, SignedPayments};

@@ -1,4 +1,4 @@
-//! A chain with one token (EIP-3009). What it shows is computed from its blocks, so that blocks can be replaced.
+//! A chain with one token (EIP-3009). Its state is computed from its blocks, so blocks can be replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -73,7 +73,7 @@ pub(super) struct Ledger {
     pub(super) contracts: BTreeSet<Address>,
     /// Wallets whose payments succeed in simulations and revert when they are mined.
     pub(super) traps: BTreeSet<Address>,
-    /// What Permit2 may transfer, if not everything.
+    /// The amount that Permit2 may transfer, if not everything.
     pub(super) allowances: BTreeMap<Address, u128>,
     blocks: Vec<Mined>,
     pub(super) mempool: Vec<Tx>,
@@ -106,7 +106,7 @@ impl Ledger {
         (self.height() + 1).saturating_sub(FINAL)
     }
 
-    /// Mines everything that waits and can be mined. Of several transactions with one place, the newest is mined.
+    /// Mines everything that waits and can be mined. If several transactions have one place, the newest is mined.
     pub(super) fn mine(&mut self, time: Timestamp) {
         let mut next = self.world().gas_mined;
         let (mut own, mut txs): (Vec<_>, Vec<_>) = self.mempool.drain(..).partition(|tx| tx.place.is_some());

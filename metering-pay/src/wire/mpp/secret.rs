@@ -36,7 +36,7 @@ pub struct ChallengeSecret(Zeroizing<Vec<u8>>);
 #[error("the secret of payment challenges must have at least {MIN_BYTES} bytes")]
 pub struct ShortChallengeSecret;
 
-/// What an id binds.
+/// The data that an id binds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound<'c> {
     pub(super) realm: &'c str,

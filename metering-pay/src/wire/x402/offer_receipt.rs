@@ -25,7 +25,7 @@ enum Member {
     Text(String),
 }
 
-/// What is signed: the members are those of its JSON and of its type (EIP-712), in this order.
+/// The signed message: the members are those of its JSON and of its type (EIP-712), in this order.
 struct Statement {
     /// The name of the domain.
     domain: &'static str,

@@ -26,9 +26,9 @@ const SCHEMES: &str = "must be \"exact\" or \"upto\", the only schemes on offer"
 pub struct PaymentPayload {
     /// The offer that it names. Not signed.
     pub accepted: Accepted,
-    /// What was signed, for the chain and the token of that offer.
+    /// The signed message, for the chain and the token of that offer.
     pub signed: SignedAuthorization,
-    /// Who may have it executed, for at most what was signed, if its scheme is `upto`; `None` for `exact`.
+    /// Who may execute it, for at most the signed amount, if its scheme is `upto`; `None` for `exact`.
     pub facilitator: Option<Address>,
     /// The URL that it claims to pay for. Not signed.
     pub resource: Option<String>,
@@ -82,8 +82,8 @@ impl PaymentPayload {
         Ok(Self { accepted, signed, facilitator, resource: resource.map(str::to_owned), identifier })
     }
 
-    /// The offer that it accepts. What was signed is compared by
-    /// [`Authorization::check`](crate::offers::Authorization::check) with [`Offer::expected`].
+    /// The offer that it accepts. [`Authorization::check`](crate::offers::Authorization::check) compares the signed
+    /// message with [`Offer::expected`].
     ///
     /// # Errors
     /// When it is none of these offers.

@@ -36,8 +36,8 @@ pub struct PaymentRequired {
 }
 
 impl PaymentRequired {
-    /// Makes the document, with the cheapest offer first. `error` is a code or a sentence. `extensions` has by name
-    /// what the functions of this module return: objects with `info` and `schema`. A client that finds one without them
+    /// Makes the document, with the cheapest offer first. `error` is a code or a sentence. `extensions` has the results
+    /// of this module's functions by name: objects with `info` and `schema`. A client that finds one without them
     /// ignores all.
     ///
     /// Those of `usage` follow: a client that takes the first one that it can pays a fixed amount.
@@ -79,7 +79,7 @@ impl PaymentRequired {
         serde_json::to_value(self).expect("every key is text")
     }
 
-    /// Leaves out what clients can do without most easily; `false` if nothing is left to leave out.
+    /// Removes the part that clients need least; `false` if nothing is left to remove.
     fn shorten(&mut self) -> bool {
         let others = self.extensions.keys().find(|name| !DROPPED_LAST.contains(&name.as_str())).cloned();
         let first = self.extensions.contains_key(DROPPED_FIRST).then(|| DROPPED_FIRST.to_owned());

@@ -28,7 +28,7 @@ pub(super) enum Formula {
 pub(super) enum Sends {
     Bearer,
     ApiKey,
-    /// In `Authorization`, where a client that does not know the parameter `header` puts its credential instead.
+    /// In `Authorization`, where a client that does not implement the parameter `header` puts its credential instead.
     Replaced,
     Nothing,
 }
@@ -70,7 +70,7 @@ impl Credential {
         altered
     }
 
-    /// As sent by clients that do not know the parameter `header`.
+    /// As sent by clients that do not implement the parameter `header`.
     pub(super) fn without_header(&self) -> Self {
         let mut altered = self.clone();
         altered.document["challenge"].as_object_mut().unwrap().remove("header");

@@ -68,7 +68,7 @@ impl SignIn {
         })
     }
 
-    /// The wallet that says it signed.
+    /// The wallet that claims to have signed.
     #[must_use]
     pub const fn wallet(&self) -> Address {
         self.wallet
@@ -86,7 +86,7 @@ impl SignIn {
         &self.nonce
     }
 
-    /// When the message says that it was issued; `None` if that is not a time, which [`SignIn::check`] refuses.
+    /// The time of issue in the message; `None` if that is not a time, which [`SignIn::check`] refuses.
     #[must_use]
     pub fn issued_at(&self) -> Option<Timestamp> {
         self.issued_at.parse().ok()
@@ -99,7 +99,7 @@ impl SignIn {
     }
 
     /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as they were sent. The first
-    /// has the wallet's address in the mixed case of EIP-55, which EIP-4361 asks for and stock clients sign, also those
+    /// has the wallet's address in the mixed case of EIP-55, which EIP-4361 requires and stock clients sign, also those
     /// that send their signer's own spelling. If that differs, the second has the spelling that was sent.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         let checksummed = self.wallet.to_checksummed();
@@ -135,8 +135,8 @@ impl SignIn {
         text
     }
 
-    /// What the signature may be over (EIP-191): the digests of [`SignIn::texts`]. For a wallet that is a contract, ask
-    /// its chain, with [`ChainReader::accepts_signature`](metering_core::chains::ChainReader::accepts_signature).
+    /// The digests that the signature may be over (EIP-191), of [`SignIn::texts`]. For a contract wallet, check on its
+    /// chain, with [`ChainReader::accepts_signature`](metering_core::chains::ChainReader::accepts_signature).
     pub fn digests(&self) -> impl Iterator<Item = [u8; 32]> {
         self.texts().map(|text| signing_digest(&text))
     }

@@ -20,7 +20,7 @@ const NETWORKS: [(u64, &str, &str); 12] = [
     (11_124, "abstract-testnet", "0xe4C7fBB0a626ed208021ccabA6Be1566905E2dFc"),
 ];
 
-/// The name of a chain in version 1; `None` if not every client of that version knows the chain.
+/// The name of a chain in version 1; `None` if not every client of that version supports the chain.
 ///
 /// ```
 /// use metering_pay::wire::x402::network_name_v1;
