@@ -86,7 +86,7 @@ impl HttpTransport {
     pub fn new(url: ServiceUrl, timeout: Duration) -> Result<Self, Unreachable> {
         // Another part of the process may have installed a provider already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // No redirects: the key goes to this service and nowhere else.
+        // No redirects: the key is sent to this service and nowhere else.
         let client = reqwest::Client::builder()
             .user_agent(concat!("metering-client/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())

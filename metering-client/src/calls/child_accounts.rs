@@ -55,7 +55,7 @@ call! {
     returns(200, "Child accounts": ChildAccountsDocument)
         or(ValidationFailed, NotFound: "this service does not offer child accounts");
 
-    /// What all child accounts used
+    /// The usage of all child accounts
     ///
     /// By account and by day, read in one snapshot.
     GetChildrenUsage("child_accounts_usage") = GET "/accounts/usage" in "child_accounts" for KEY;
@@ -79,9 +79,9 @@ call! {
 
     /// Give credits to a child account, or take them back
     ///
-    /// Both accounts change in one transaction, and no balance falls below zero by it. The parent can take back at most what
-    /// it gave, less what it took back before. `Idempotency-Key`, of at least 32 random characters, is required: the same
-    /// request moves credits once.
+    /// Both accounts change in one transaction, and no balance falls below zero by it. The parent can take back at most
+    /// the credits that it gave, minus those it took back before. `Idempotency-Key`, of at least 32 random characters,
+    /// is required: the same request moves credits once.
     MoveCredits("move_credits") = POST "/accounts/{id}/credits" in "child_accounts" for KEY;
     takes(OfChild, MoveCreditsRequest, repeatable);
     returns(200, "Both balances": MovedCreditsResponse)
@@ -100,7 +100,7 @@ call! {
 
     /// Close a child account
     ///
-    /// Its credits go back to the parent, and its keys stop working.
+    /// Its credits return to the parent, and its keys stop working.
     CloseChildAccount("close_child_account") = DELETE "/accounts/{id}" in "child_accounts" for KEY;
     takes(OfChild, ());
     returns(200, "Closed": ClosedChildResponse)

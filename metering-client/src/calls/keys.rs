@@ -45,9 +45,9 @@ impl OfKey {
 call! {
     /// Create a child of the caller's key
     ///
-    /// It may do at most what the caller's key may do, and stops working when that one does. The secret is shown only
-    /// once. To get it again after a lost response, send an `Idempotency-Key` of at least 32 random characters, and
-    /// repeat the request with it.
+    /// It may do at most what the caller's key may do, and stops working when the caller's key does. The secret is
+    /// shown only once. To get it again after a lost response, send an `Idempotency-Key` of at least 32 random
+    /// characters, and repeat the request with it.
     ///
     /// Without a key, a wallet that paid for requests signs in, and gets a child of the first key of its account. The
     /// message to sign is in the extension `sign-in-with-x` of any 402 for a request without a key. `Idempotency-Key`
@@ -71,7 +71,7 @@ call! {
 
     /// One key
     ///
-    /// `current` stands for the key that the request is sent with, which needs no scope for this.
+    /// `current` means the key that the request is sent with, which needs no scope for this.
     GetKey("key") = GET "/keys/{id}" in "keys" for KEY;
     takes(OfKey, ());
     returns(200, "The key": KeyResponse)
@@ -90,7 +90,7 @@ call! {
 
     /// Delete a key
     ///
-    /// Permanently. Its child keys stop working too. Their streams end within five seconds. `current` stands for the key
+    /// Permanently. Its child keys stop working too. Their streams end within five seconds. `current` means the key
     /// that the request is sent with.
     DeleteKey("delete_key") = DELETE "/keys/{id}" in "keys" for KEY;
     takes(OfNamedKey, ());

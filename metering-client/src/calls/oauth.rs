@@ -9,8 +9,8 @@ use super::access::KEY_OR_WALLET;
 call! {
     /// Describe an authorization request
     ///
-    /// For the consent page: who asks for what, and where the response goes. If the client is unknown, or may not redirect
-    /// there, the request is refused, and nothing is sent to the client.
+    /// For the consent page: the client, its requested scopes, and its redirect URI. If the client is unknown, or may
+    /// not redirect there, the request is refused, and nothing is sent to the client.
     DescribeAuthorization("describe_authorization") = POST "/oauth/requests" in "oauth" for Access::ANYONE;
     takes((), AuthorizationRequest);
     returns(200, "What the client asks for": AuthorizationDocument)
@@ -18,8 +18,8 @@ call! {
 
     /// Give a program access
     ///
-    /// For the consent page: the program gets a child of the caller's key, with the terms that are given here, when it
-    /// redeems the code. Needs the scope `manage`. The scopes `call`, `read` and `manage` can be given.
+    /// For the consent page: the program gets a child of the caller's key, with these terms, when it redeems the code.
+    /// Needs the scope `manage`. The scopes `call`, `read` and `manage` can be given.
     Consent("consent") = POST "/oauth/consents" in "oauth" for KEY_OR_WALLET;
     takes((), ConsentRequest);
     returns(200, "Where the browser goes": ConsentResponse)

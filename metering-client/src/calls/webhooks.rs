@@ -133,8 +133,8 @@ call! {
 
     /// One delivery, with the body of its requests
     ///
-    /// The body is what was or will be sent, byte for byte, and what the signature is for. If the last attempt failed,
-    /// `response` is the beginning of what the webhook responded.
+    /// The body is the sent or future one, byte for byte; the signature is for these bytes. If the last attempt failed,
+    /// `response` is the beginning of the webhook's response.
     GetDelivery("delivery") = GET "/webhooks/{id}/deliveries/{delivery}" in "webhooks" for KEY;
     takes(OfDelivery, ());
     returns(200, "The delivery": DeliveryPayloadResponse) or(WebhookNotFound, DeliveryNotFound);

@@ -40,7 +40,7 @@ pub(super) struct ToolRequest {
 /// Reads the arguments of a call.
 ///
 /// # Errors
-/// When the arguments do not fit the tool; the error says what to correct.
+/// When the arguments do not fit the tool; the error explains what to correct.
 pub(super) fn read(
     catalogue: &Catalogue,
     route: &Route,
@@ -194,7 +194,7 @@ impl<'c> Reading<'c> {
             self.refuse("path", "the arguments do not make a valid path");
             return None;
         };
-        // Compare by identity: it has to be this very entry of the catalogue.
+        // Compare by identity: it must be this very entry of the catalogue.
         if !catalogue.find(&route.method, &parsed).is_ok_and(|found| std::ptr::eq(found, route)) {
             let why = "the arguments make the path of another route; use the tool of that route";
             self.refuse("path", why);

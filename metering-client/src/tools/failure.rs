@@ -1,7 +1,7 @@
 //! Failed calls, as results that an agent can act on.
 //!
 //! The gateway's errors are passed on with their JSON unchanged. All other failures get the same form: a code, a
-//! sentence, and what was charged, if that is known.
+//! sentence, and the charge, if that is known.
 
 use http::HeaderMap;
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER};
@@ -26,7 +26,7 @@ const TEXT_BYTES_MAX: usize = 4096;
 pub(super) enum Failure {
     /// There was no response, or the service returned an error.
     Client(ClientError),
-    /// Reading the body failed. The headers say what the call was charged.
+    /// Reading the body failed. The headers contain the call's charge.
     Body(ClientError, HeaderMap),
     /// The response is larger than [`RESULT_BYTES_MAX`].
     TooLarge(HeaderMap),
@@ -61,8 +61,8 @@ impl Failure {
     }
 }
 
-/// Adds the balance from the response headers, and the charge; while that is not known, what is held instead, and the
-/// request's id.
+/// Adds the balance from the response headers, and the charge; while that is not known, the held amount instead, and
+/// the request's id.
 pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
     let document = document
         .with_number("credit_balance", header(headers, BALANCE_HEADER))

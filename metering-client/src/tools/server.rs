@@ -27,7 +27,7 @@ use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call, receipt};
 use crate::client::Client;
 
-/// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
+/// The instructions that agents get first; `{ROUTE_TOOLS}` is replaced by how to recognise route tools.
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
 that this connection uses, or paid with the call. The argument max_cost bounds what it costs; the argument body of some \
@@ -243,7 +243,7 @@ impl ServerHandler for McpServer {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        // rmcp removes what the capabilities do not have.
+        // rmcp removes the parts that the capabilities do not have.
         Some(requested.clone())
     }
 

@@ -33,7 +33,7 @@ pub struct ToolNameClash {
     pub second: String,
 }
 
-/// What a call of a tool requests.
+/// The request of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The route at this index of the catalogue.
@@ -113,7 +113,7 @@ impl Toolbox {
     }
 
     /// The short name of each route whose full name is too long. It lacks the last path parameters, unless another tool
-    /// has that name or would get it too: then it ends with a hash.
+    /// has or would have that name: then it ends with a hash.
     fn short_names(&self, metered: &[(usize, &Route)], full_names: &[String]) -> Vec<Option<String>> {
         let wanted = |((_, route), full): (&(usize, &Route), &String)| {
             let too_long = full.len() > MAX_CHARS;
@@ -166,13 +166,13 @@ impl Toolbox {
         self.tools.iter().map(|tool| &*tool.name)
     }
 
-    /// What the names of route tools begin with.
+    /// The prefix of route tool names.
     #[must_use]
     pub const fn prefix(&self) -> &ToolPrefix {
         &self.prefix
     }
 
-    /// The tools of routes, for those who list what is sold.
+    /// The tools of routes, for listings of a service's resources.
     pub fn priced(&self) -> impl Iterator<Item = PricedTool<'_>> {
         self.tools.iter().filter_map(move |tool| match self.purpose(&tool.name)? {
             Purpose::Route(index) => Some(self.as_priced(tool, index)),

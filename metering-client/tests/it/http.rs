@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::script::{Chunk, Script, chunks};
 
-/// What a service received: the request line, the headers that matter, and the body.
+/// The request that a service received: the request line, the headers that matter, and the body.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -1,5 +1,5 @@
-//! Payments of tool calls: offers in refusals, payments in requests, and what results say about them. And the bound on
-//! what a call may cost.
+//! Payments of tool calls: offers in refusals, payments in requests, and payment members of results. And the limit on a
+//! call's cost.
 
 use metering_core::{ApiKey, SystemRandomness};
 use metering_pay::wire::x402::{PaymentPayload, PaymentPayloadV1};
@@ -180,7 +180,7 @@ async fn a_credential_of_mpp_that_is_refused_is_an_error_with_another_challenge(
     assert!(script.requests()[0].headers()["authorization"].to_str().unwrap().starts_with("Payment "));
     // Nothing may be paid again.
     assert_eq!(error(&pay_with(&vector["credential"]).await.unwrap())["error"], "settlement_pending");
-    // What cannot be read is not sent.
+    // Unreadable values are not sent.
     for broken in [json!("base64"), json!({"challenge": {}})] {
         let error_of_rpc = rpc_error(pay_with(&broken).await.unwrap_err());
         assert_eq!(error_of_rpc.code.0, -32_602);

@@ -1,4 +1,4 @@
-//! A service that responds as the test says and records its requests.
+//! A service that sends the test's responses and records its requests.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub(crate) struct Script {
     open_bodies: Arc<AtomicUsize>,
 }
 
-/// What it does with a request.
+/// The service's response to a request.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// It responds.
@@ -137,7 +137,7 @@ impl Drop for Open {
     }
 }
 
-/// A client of a service that responds to so many requests.
+/// A client of a service that responds to this many requests.
 pub(crate) fn client(responses: usize) -> (Client, Script) {
     let script = (0..responses).fold(Script::default(), |script, _| script.then(response(200, &[], "{}")));
     (script.client(), script)
