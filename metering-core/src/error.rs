@@ -142,7 +142,7 @@ pub enum Error {
         is_maximum: bool,
     },
     /// The account has no request with this id, or it was settled too long ago.
-    #[error("There is no request with this id, or not any more.")]
+    #[error("There is no request with this id, or it is no longer kept.")]
     NoSuchRequest,
     /// The account has no receipt with this number.
     #[error("This account has no receipt with this number.")]
@@ -154,7 +154,7 @@ pub enum Error {
     #[error("This webhook has no such delivery. Deliveries are kept for 30 days.")]
     NoSuchDelivery,
     /// The account has reached its limit of webhooks.
-    #[error("The account has as many webhooks as it may have. Delete one first.")]
+    #[error("The account has reached its limit of webhooks. Delete one first.")]
     TooManyWebhooks,
     /// The webhook is disabled or gone.
     #[error("This webhook is not active, so nothing is sent to it. Switch it on first.")]

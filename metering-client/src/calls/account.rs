@@ -228,7 +228,7 @@ call! {
     AddReceiptBuyer("add_receipt_buyer") = POST "/credits/receipt/buyer" in "account" for KEY;
     takes(OfReceipt, ());
     returns(200, "The receipt as it is now": ReceiptDocument)
-        or(ValidationFailed: "also if it names somebody else, or nobody is known who buys",
+        or(ValidationFailed: "also if it names another buyer, or no buyer is set",
             NotFound: "the account has no such receipt", RateLimited, OutcomeUnknown);
 
     /// Who buys for the account

@@ -43,7 +43,7 @@ call! {
     returns(201, "The child account and its first key": IssuedChildResponse)
         or(ValidationFailed: "also for rate limits above those of the parent",
             NotFound: "this service does not offer child accounts",
-            Conflict: "the account is a child itself, or has as many as it may have",
+            Conflict: "the account is a child itself, or has reached its limit of child accounts",
             IdempotencyKeyUsed: "the account that this `Idempotency-Key` made has another key now", RateLimited,
             OutcomeUnknown);
 

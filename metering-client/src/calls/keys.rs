@@ -58,7 +58,7 @@ call! {
         or(ValidationFailed: "also if it would allow more than the caller's key does",
             Unauthorized: "also if the wallet was not signed in, as `message` explains",
             NoLinkedWallet: "the wallet that signed in has no account",
-            Conflict: "the account has as many keys as it may have, or the chain of keys is too long",
+            Conflict: "the account has reached its limit of keys, or the chain of keys is too long",
             IdempotencyKeyUsed: "the key that this `Idempotency-Key` made was rotated or deleted", RateLimited,
             RpcError: "the chain of a wallet that is a contract cannot be read", OutcomeUnknown);
 

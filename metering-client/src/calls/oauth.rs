@@ -13,7 +13,7 @@ call! {
     /// not redirect there, the request is refused, and nothing is sent to the client.
     DescribeAuthorization("describe_authorization") = POST "/oauth/requests" in "oauth" for Access::ANYONE;
     takes((), AuthorizationRequest);
-    returns(200, "What the client asks for": AuthorizationDocument)
+    returns(200, "The client's request": AuthorizationDocument)
         or(NotFound: "this service offers no OAuth", RateLimited, StorageUnavailable);
 
     /// Give a program access
@@ -22,6 +22,6 @@ call! {
     /// Needs the scope `manage`. The scopes `call`, `read` and `manage` can be given.
     Consent("consent") = POST "/oauth/consents" in "oauth" for KEY_OR_WALLET;
     takes((), ConsentRequest);
-    returns(200, "Where the browser goes": ConsentResponse)
+    returns(200, "The URL to send the browser to": ConsentResponse)
         or(NotFound: "this service offers no OAuth", RateLimited, OutcomeUnknown);
 }

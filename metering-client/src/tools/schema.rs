@@ -146,13 +146,13 @@ fn about(route: &Route, param: &Param) -> String {
 fn output(route: &Route) -> JsonObject {
     let data = if route.sse { stream_data() } else { json!({"description": "The route's response: JSON, or text."}) };
     let balance = json!({"type": "number", "description": "The account's balance after the call, in credits."});
-    let charged = json!({"type": "number", "description": "What the call cost, in credits."});
+    let charged = json!({"type": "number", "description": "The cost of the call, in credits."});
     let mut properties = vec![("data", data), ("credit_balance", balance), ("credits_charged", charged)];
     if route.usage_price().is_some() {
         let held = json!({"type": "number", "description":
             "Credits held for the call until its cost is known."});
         let id = json!({"type": "string", "description":
-            "With credits_held: the request's id. GET /requests/{id} returns what it cost."});
+            "With credits_held: the request's id. GET /requests/{id} returns its cost."});
         properties.extend([("credits_held", held), ("request_id", id)]);
     }
     or_error("data", properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())

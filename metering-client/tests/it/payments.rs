@@ -253,7 +253,7 @@ async fn the_bound_on_a_call_goes_to_the_gateway() {
         assert_eq!(result.is_error, Some(false), "{bound}");
         let requests = script.requests();
         assert_eq!(requests[0].headers().get("max-cost").map(|value| value.to_str().unwrap()), sent, "{bound}");
-        assert_eq!(requests[0].uri(), "/mpp/ethPrice", "it is no parameter of the route");
+        assert_eq!(requests[0].uri(), "/mpp/ethPrice", "it is not a parameter of the route");
     }
     for bound in [json!("cheap"), json!("-1"), json!(-0.5), json!(true), json!("1,5")] {
         let result = Session::start(&Script::default()).await.call(CALL, json!({"max_cost": bound})).await;

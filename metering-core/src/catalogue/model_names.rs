@@ -58,7 +58,7 @@ impl ModelNames {
                 None if !name.contains('*') => {
                     found.exact.insert(name.into(), position);
                 }
-                _ => return Err(format!("{name}: an asterisk stands only at the end, as in gpt-5*")),
+                _ => return Err(format!("{name}: an asterisk is only allowed at the end, as in gpt-5*")),
             }
         }
         found.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));

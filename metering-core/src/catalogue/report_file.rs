@@ -188,7 +188,7 @@ fn amount<T>(
     if !max.is_empty() {
         return match plus.is_empty() && minus.is_empty() {
             true => Ok(Amount::Largest(max)),
-            false => Err(format!("{location}: max stands alone; put a sum into its list").into()),
+            false => Err(format!("{location}: max must be the only member; put a sum into its list").into()),
         };
     }
     if plus.is_empty() {

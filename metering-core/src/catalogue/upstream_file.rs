@@ -89,7 +89,7 @@ fn read_terms(
         name_there.map(|name| upstream_model(&name, model).map_err(|problem| format!("{location}.model: {problem}")));
     let model = problems.keep(model.transpose());
     if ["model", "max", "units", "per_million"].iter().all(|key| !terms.has(key)) && unknown == UnknownKeys::Refuse {
-        problems.add(format!("{location}: says nothing; add model, or prices"));
+        problems.add(format!("{location}: is empty; add model, or prices"));
     }
     problems.or(|| {
         Some(Terms { upstream: name.into(), model: model?, max: max?, units: own.filter(|own| !own.is_empty()) })

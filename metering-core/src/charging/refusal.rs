@@ -33,7 +33,7 @@ pub enum Refusal {
     #[error("Nothing was charged: {}", .0.advice())]
     Key(KeyRefusal),
     /// The key, or a parent key, has reached its limit of requests in flight.
-    #[error("This key has as many requests in flight as it may have; nothing was charged. Wait for one to end.")]
+    #[error("This key has reached its limit of requests in flight; nothing was charged. Wait for one to end.")]
     TooManyInFlight,
     /// The budget of the key, or of a parent key, does not cover the price.
     #[error("{}", budget_advice(.exhausted))]

@@ -220,10 +220,7 @@ mod tests {
         for (facts, amount, refusal) in table {
             assert_eq!(move_credits(facts, &wanted(amount)), Decided::Refused(refusal), "{amount}");
         }
-        assert!(
-            matches!(move_credits(given(3), &wanted(-3)), Decided::Accepted(_)),
-            "what was given can be taken back"
-        );
+        assert!(matches!(move_credits(given(3), &wanted(-3)), Decided::Accepted(_)), "given credits can be taken back");
         assert!(matches!(move_credits(given(0), &wanted(1)), Decided::Accepted(_)), "a child can always be given more");
         let again = move_credits(facts(child(0), Some(wanted(2))), &wanted(2));
         let (parent, child) = (Box::new(account()), Box::new(child(0)));
@@ -240,7 +237,7 @@ mod tests {
             assert_eq!((parent.entry.amount, child.entry.amount), (atoms(-amount), atoms(amount)));
             assert_eq!(parent.account.totals.balance, atoms(2 - amount));
             assert_eq!(child.account.totals.balance, atoms(5 + amount));
-            assert_eq!(parent.account.totals.purchased, account().totals.purchased, "it bought what it bought");
+            assert_eq!(parent.account.totals.purchased, account().totals.purchased, "its purchases do not change");
             assert_eq!(child.account.totals.purchased, Credits::ZERO);
             let kinds = [LedgerKind::TransferOut, LedgerKind::TransferIn];
             let shown =

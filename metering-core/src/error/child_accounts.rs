@@ -17,7 +17,7 @@ pub enum ChildAccountError {
     #[error("This account is a child account itself, and has none of its own.")]
     IsChild,
     /// The account has reached its limit of child accounts.
-    #[error("The account has as many child accounts as it may have. Close one first.")]
+    #[error("The account has reached its limit of child accounts. Close one first.")]
     TooMany,
     /// The balance of the giving account does not cover the credits.
     #[error("Nothing was moved: the account that would give the credits has {0} left.")]
@@ -29,7 +29,7 @@ pub enum ChildAccountError {
     )]
     NotGiven(Credits),
     /// A balance could not hold the credits.
-    #[error("Nothing was moved: a balance could not hold so many credits.")]
+    #[error("Nothing was moved: the amount is too large for a balance.")]
     OutOfRange,
     /// Requests of the child are in progress.
     #[error("The account was not closed: its requests in progress hold {0} credits. Try again when they are done.")]

@@ -16,7 +16,7 @@ pub enum KeyConflict {
     #[error("This key was reported as leaked, so its secret no longer works. Rotate it instead.")]
     Leaked,
     /// The account has reached its limit of keys.
-    #[error("The account has as many keys as it may have. Delete one first.")]
+    #[error("The account has reached its limit of keys. Delete one first.")]
     TooMany,
     /// The chain of keys would be too long.
     #[error(

@@ -24,7 +24,7 @@ pub enum MemberError {
     LastOwner,
     /// No account has the wallet.
     #[error(
-        "No account was paid for by this wallet, and it is no member's. Sign in with another, or with the API key."
+        "This wallet has not paid for an account and belongs to no member. Sign in with another wallet or the API key."
     )]
     UnknownWallet,
     /// The wallet did not sign the text.

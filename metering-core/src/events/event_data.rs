@@ -338,7 +338,7 @@ mod tests {
         for kind in EventKind::ALL {
             assert_eq!((kind.as_str().parse(), EventKind::from_name(kind.as_str())), (Ok(kind), Some(kind)));
         }
-        assert!("webhook.test".parse::<EventKind>().is_err(), "nothing to ask for");
+        assert!("webhook.test".parse::<EventKind>().is_err(), "webhooks cannot select it");
         assert_eq!(EventKind::from_name("webhook.test"), Some(EventKind::WebhookTest));
         assert_eq!(EventKind::KeyCreated.description(), "A key was created.");
     }

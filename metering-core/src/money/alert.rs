@@ -202,6 +202,6 @@ mod tests {
         assert_eq!(level(Some(9), 9), AlertLevel::None);
         assert_eq!(level(None, 9), AlertLevel::None);
         let quiet = BalanceAlert::default().with_threshold(Some(atoms(10)), atoms(5));
-        assert_eq!(quiet.raised, AlertLevel::None, "the next charge tells");
+        assert_eq!(quiet.raised, AlertLevel::None, "the next charge raises it");
     }
 }

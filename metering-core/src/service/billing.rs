@@ -218,7 +218,7 @@ fn check_values(request: &DeductRequest, is_hold: bool) -> Result<(), Error> {
         if is_hold {
             return Err(Error::field(field, "must be a number above 0"));
         }
-        tracing::warn!(field, sent, "a resolver sent a value that is no number above 0; it counts as 1");
+        tracing::warn!(field, sent, "a resolver sent a value that is not a number above 0; it counts as 1");
     }
     Ok(())
 }

@@ -103,7 +103,7 @@ impl ChargedRequest {
                 format!("Nothing was charged to {key} for it: the request of {at} was refused.")
             } else {
                 format!(
-                    "It was charged to {key} at {at}. What it cost is no longer known: the account's recent activity \
+                    "It was charged to {key} at {at}. Its cost is no longer known: the account's recent activity \
                      begins later. The totals of that day still count it."
                 )
             };
@@ -266,6 +266,6 @@ mod tests {
         assert!(words.starts_with("Nothing was charged to ") && amount.is_none(), "{words}");
         let full = vec![usage("-0.2", 1, later(60_000)); ACTIVITY_KEPT as usize];
         let (words, amount) = said(id(true), &full);
-        assert!(words.contains("What it cost is no longer known") && amount.is_none(), "{words}");
+        assert!(words.contains("Its cost is no longer known") && amount.is_none(), "{words}");
     }
 }

@@ -114,7 +114,7 @@ impl Emails<'_> {
         }
         // The address is verified all the same, and the owner can switch mail on.
         if let Err(error) = self.webhooks.set_mail_alerts(account, None, self.access.now()).await {
-            tracing::warn!(%error, account = %account.id, "could not switch on mail about a low balance");
+            tracing::warn!(%error, account = %account.id, "could not turn on mail about a low balance");
         }
     }
 

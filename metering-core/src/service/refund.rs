@@ -74,7 +74,7 @@ impl Service {
         let refunding = async move {
             let refunded = meter.refund(receipt).await;
             if let Err(error) = &refunded {
-                tracing::error!(%error, %account, %amount, "a refund could not be recorded; the charge stands");
+                tracing::error!(%error, %account, %amount, "a refund could not be recorded; the request stays charged");
             }
             refunded
         };

@@ -180,7 +180,7 @@ impl Step<'_> {
         let (record, now) = (self.record, self.settling.clock.now());
         let tx = payment.tx;
         let value = self.value_of(&payment, now).await;
-        let Some(amount) = record.credited() else { return Err(StepError::Credit("what was used is not known")) };
+        let Some(amount) = record.credited() else { return Err(StepError::Credit("the used amount is not known")) };
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
             amount,

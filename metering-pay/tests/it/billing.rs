@@ -78,7 +78,7 @@ async fn a_payment_is_credited_before_the_hold() {
     let scene = Scene::new().await;
     let error = scene.service.hold_for(Some(&scene.key), &hold("0.3"), None).await.unwrap_err();
     let offered = header(&scene.notice(&error, None), "payment-required");
-    assert_eq!(offered["accepts"].as_array().map(Vec::len), Some(1), "what covers the hold: {offered}");
+    assert_eq!(offered["accepts"].as_array().map(Vec::len), Some(1), "the offer covers the hold: {offered}");
     let presented = scene.presented(&scene.signed(1, LARGE, 1));
     let held = scene.service.hold_for(Some(&scene.key), &hold("0.3"), Some(&*presented)).await.unwrap();
     assert_eq!((held.changed, held.credit_balance.to_string()), (true, "0.2".to_owned()));

@@ -136,7 +136,7 @@ impl Game {
                     true => self.scene.payments.signed_in_key(header, None).await.is_ok(),
                     false => send_signed_in(&self.scene, "/quote", header).await.status() == 200,
                 };
-                assert!(!is_taken, "the thief signed in as somebody else");
+                assert!(!is_taken, "the thief signed in as someone else");
             }
             Move::Mines => self.scene.node.mine(),
             Move::MinesAtOnce(mines) => self.scene.node.mines.store(mines, Ordering::SeqCst),

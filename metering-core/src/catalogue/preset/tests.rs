@@ -231,7 +231,11 @@ fn mistakes_are_named() {
             "price.models.file: m.json: this catalogue is not",
         ),
         (r#"{"preset": "openai-chat", "models": 5}"#, "", "price.models: must be an object, or a list of objects"),
-        (r#"{"preset": "openai-chat", "models": {"a*b": MODEL}}"#, "", "price.models: a*b: an asterisk stands only at"),
+        (
+            r#"{"preset": "openai-chat", "models": {"a*b": MODEL}}"#,
+            "",
+            "price.models: a*b: an asterisk is only allowed at",
+        ),
         (
             r#"{"preset": "openai-chat", "models": {"a": {"max": "1", "units": {"input_tokens": "1"}}}}"#,
             "",

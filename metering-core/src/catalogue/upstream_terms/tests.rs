@@ -98,7 +98,7 @@ fn mistakes_are_named() {
     // the catalogue, its problem
     let table = [
         (small(r#"{"d": {"model": "x"}}"#), "d, which is not an upstream of this route"),
-        (small(r#"{"a": {}}"#), "upstreams.a: says nothing; add model, or prices"),
+        (small(r#"{"a": {}}"#), "upstreams.a: is empty; add model, or prices"),
         (small(r#"{"a": {"model": ""}}"#), "upstreams.a.model: must be a name of 1 to 256 bytes"),
         (small(r#"{"a": {"model": "x*"}}"#), "upstreams.a.model: must be a whole name, because small is one"),
         (all(r#"{"a": {"model": "x*y"}}"#), "upstreams.a.model: must be a name"),

@@ -126,7 +126,7 @@ fn mistakes_are_named() {
         ),
         (
             format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"max": ["/a"], "plus": ["/b"]}}}}}}}}"#),
-            "price.report.json.input_tokens: max stands alone",
+            "price.report.json.input_tokens: max must be the only member",
         ),
         (
             format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"plus": ["a"]}}}}}}}}"#),

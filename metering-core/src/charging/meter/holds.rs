@@ -68,7 +68,7 @@ impl Meter {
             Decision::Refused(refusal) => Ok(HoldDecision::Refused(refusal)),
             Decision::Accepted(receipt) => match self.guard(receipt) {
                 Ok(guard) => Ok(HoldDecision::Held(guard)),
-                Err(receipt) => unreachable!("the receipt of a hold says what is held: {receipt:?}"),
+                Err(receipt) => unreachable!("the receipt of a hold has the held amount: {receipt:?}"),
             },
         }
     }

@@ -116,7 +116,7 @@ impl<'a> InCommit<'a> {
     }
 
     fn succeed(&mut self, round: &mut Round) {
-        assert!(self.replies.is_empty(), "a store hands over the outcomes of what it commits");
+        assert!(self.replies.is_empty(), "a store hands over the outcomes of each commit");
         let (kept, ahead, stats) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.ahead), &self.of.stats);
         if !ahead.is_empty() || kept.iter().any(|(_, outcome)| MeterStats::is_written(outcome)) {
             stats.count_success();

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(times(), 2);
         tell_when_turn_ends(&told);
         drop(together);
-        assert_eq!(times(), 3, "there are no more turns");
+        assert_eq!(times(), 3, "no turn follows, so at once");
         tell_when_turn_ends(&told);
         assert_eq!(times(), 4);
         assert_eq!(Arc::strong_count(&told), 1);

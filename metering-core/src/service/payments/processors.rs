@@ -167,7 +167,7 @@ impl Payments<'_> {
                 let paid = human(&record, paid);
                 return Err(Error::field(
                     "amount",
-                    format_args!("must be above zero and at most what was paid, {paid}"),
+                    format_args!("must be above zero and at most the amount paid, {paid}"),
                 ));
             }
             ProcessorReversed::OutOfRange => {

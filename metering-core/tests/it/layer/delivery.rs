@@ -260,7 +260,7 @@ async fn a_response_that_switches_protocols_is_charged_and_passes_with_its_reque
     for (name, value) in [("connection", "Upgrade"), ("upgrade", "websocket"), ("sec-websocket-key", "a2V5")] {
         request.headers_mut().insert(name, value.parse().unwrap());
     }
-    request.extensions_mut().insert("what the framework needs");
+    request.extensions_mut().insert("an extension of the framework");
     let response = scene.ask(request, StatusCode::SWITCHING_PROTOCOLS).await;
     assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
     assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
@@ -268,5 +268,5 @@ async fn a_response_that_switches_protocols_is_charged_and_passes_with_its_reque
     let seen = scene.seen_once();
     assert_eq!(seen.headers()["upgrade"], "websocket");
     assert_eq!(seen.headers()["connection"], "Upgrade");
-    assert_eq!(seen.extensions().get(), Some(&"what the framework needs"));
+    assert_eq!(seen.extensions().get(), Some(&"an extension of the framework"));
 }

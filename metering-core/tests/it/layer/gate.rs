@@ -199,7 +199,7 @@ async fn hook_sees_matched_requests_before_the_charge() {
         assert_eq!(response.status().as_u16(), status, "{uri}");
         let seen = scene.seen.lock().unwrap().pop();
         assert_eq!(seen.map(|seen| seen.extensions().get::<bool>().copied()), passed, "{uri}");
-        assert_eq!(Arc::strong_count(&slots), 2, "{uri}: what the hook reserved is released");
+        assert_eq!(Arc::strong_count(&slots), 2, "{uri}: the hook's reservation is released");
     }
     let held = [Arc::clone(&slots), Arc::clone(&slots)];
     for uri in ["/price/42", "/price/forty"] {

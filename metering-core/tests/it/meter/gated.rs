@@ -133,7 +133,7 @@ impl<S> Gated<S> {
     /// The store, unless it is down.
     pub(crate) fn working(&self) -> Result<&S> {
         if self.is_down.load(Ordering::SeqCst) {
-            Err(StoreError::Closed("as the test wants it".into()))
+            Err(StoreError::Closed("as the test expects".into()))
         } else {
             Ok(&self.store)
         }

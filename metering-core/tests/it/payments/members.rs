@@ -83,7 +83,7 @@ async fn each_role_may_do_what_its_table_says() {
         if name == "owner" {
             assert!(own.is_ok(), "{own:?}");
             let ended = service.usage().balance(&session).await;
-            assert_eq!(code(ended), Some(ErrorCode::Unauthorized), "rotation signs everybody out");
+            assert_eq!(code(ended), Some(ErrorCode::Unauthorized), "rotation signs everyone out");
         } else {
             assert_eq!(code(own), Some(ErrorCode::KeyScope), "{name}");
         }

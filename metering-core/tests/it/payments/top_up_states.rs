@@ -166,7 +166,7 @@ async fn status_says_that_a_payment_was_reversed_and_is_back() {
     let seen = look(&scene, &key, &quote).await;
     assert_eq!((format!("{:?}", seen.status).as_str(), seen.tx_hash), ("Reversed", Some(hash.to_string())));
     assert!(seen.notice.contains("A reorganisation of the chain removed the payment"), "{}", seen.notice);
-    assert!(seen.receipt_number.is_some(), "the receipt exists, and says the same");
+    assert!(seen.receipt_number.is_some(), "the receipt exists, and is unchanged");
     // The same transaction is mined again: seen, then credited once, by the first that looks.
     scene.main.mine_again(hash);
     let back = look(&scene, &key, &quote).await;
@@ -282,11 +282,7 @@ async fn status_needs_no_plan() {
         assert_eq!((&seen.recipient, &seen.amount_atomic), (&quote.recipient, &quote.amount_atomic));
         assert_eq!((&seen.payment_uri, seen.payment_kind), (&quote.payment_uri, quote.payment_kind));
         assert_eq!((seen.token_contract, seen.token_symbol), (token.to_string(), None));
-        assert_eq!(
-            (seen.token_decimals, &seen.amount_human),
-            (Some(decimals), &quote.amount_human),
-            "as the chain says"
-        );
+        assert_eq!((seen.token_decimals, &seen.amount_human), (Some(decimals), &quote.amount_human), "from the chain");
     }
     // It can still be paid, and its status shows that. The sold credits are stored with the payment.
     send(&scene, &Wallet::of(1), &quotes[0]);
