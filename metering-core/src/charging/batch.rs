@@ -250,7 +250,8 @@ impl<F: Facts> Batch<'_, F> {
         Ok(())
     }
 
-    /// Loads the limits on tokens of an account, a key and its parent keys. Those without a limit count none.
+    /// Loads the limits on tokens of an account, a key and its parent keys. An account or key without a limit counts no
+    /// tokens.
     fn load_token_limits(&mut self, account: F::Account, key: KeyNumber) -> Result<(), F::Error> {
         if self.tally.lacks_token_limit(account) {
             let limit = self.facts.token_limit(account)?;

@@ -37,7 +37,7 @@ pub struct Charge {
     pub key: KeyHash,
     /// Its price, zero or more. With [`by_volume`](Self::by_volume), the most that it may cost.
     pub price: Credits,
-    /// Set if the route has volume tiers: the price is that of the request's number in the month.
+    /// Set if the route has volume tiers: the price depends on the request's number in the month.
     pub by_volume: Option<VolumeTerms>,
     /// The usage line it is booked on.
     pub line: UsageLine,
@@ -59,7 +59,7 @@ pub struct Charge {
     /// For a hold: the most tokens that the request is expected to use, which count towards limits on tokens per minute.
     /// `None` if it uses none.
     pub tokens: Option<u32>,
-    /// For a hold: whether a signed payment backs it, so that the balance need not cover it. The hold keeps the id of its
+    /// For a hold: whether a signed payment backs it; the balance then need not cover it. The hold keeps the id of its
     /// terms, because the payment names it.
     pub is_backed: bool,
 }
@@ -74,8 +74,8 @@ impl Charge {
         Self::of(key.hash(), price, line)
     }
 
-    /// A charge for a request with the key that has this hash, booked on a line. Without a request id; the path that recent
-    /// activity shows is that of the line's template.
+    /// A charge for a request with the key that has this hash, booked on a line. Without a request id; recent activity
+    /// shows the line's template as its path.
     #[must_use]
     pub fn of(key: KeyHash, price: Credits, line: UsageLine) -> Self {
         Self {
@@ -95,8 +95,8 @@ impl Charge {
         }
     }
 
-    /// The tokens to count when it is accepted: at least one for a hold that uses any, so that nothing is accepted above a
-    /// limit.
+    /// The tokens to count when it is accepted: at least one for a hold that uses any, so no request is accepted above
+    /// a limit.
     #[must_use]
     pub fn counted_tokens(&self) -> Option<u32> {
         self.tokens.filter(|_| self.hold.is_some()).map(|tokens| tokens.max(1))
@@ -249,7 +249,7 @@ pub struct Receipt {
     pub key: KeyNumber,
     /// The use of the key's rate limits, or of the account's if the key has none.
     pub rate: RateStatus,
-    /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
+    /// Whether this repeats the result of an earlier request with the same id: then nothing was charged now.
     pub repeated: bool,
     /// Which attempt this is, for a request with an idempotency key.
     pub delivery: Option<Attempt>,
@@ -298,7 +298,7 @@ pub struct Refund {
 
 impl Refund {
     /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account
-    /// and its first key get the credits back, and no budget between the two.
+    /// and its first key get the credits back, and no budget in between.
     pub(crate) fn of_first_key(self) -> Self {
         Self { key: KeyNumber::FIRST, ..self }
     }

@@ -166,7 +166,7 @@ pub struct Attempt {
 /// Why a request with a known idempotency key is neither forwarded nor charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {
-    /// The key belongs to another request.
+    /// The key was used for another request.
     OtherRequest,
     /// An earlier attempt may still be in progress.
     InProgress {

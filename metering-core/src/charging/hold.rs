@@ -82,11 +82,11 @@ pub struct Held {
 pub struct Hold {
     /// Its id.
     pub id: HoldId,
-    /// Whose credits it holds.
+    /// The account whose credits it holds.
     pub account: AccountId,
     /// The key that the request came with.
     pub key: KeyNumber,
-    /// How much it holds, or held.
+    /// The amount that it holds, or held.
     pub amount: Credits,
     /// The amount to capture when the cost is not reported.
     pub fallback: Credits,
@@ -216,7 +216,7 @@ pub struct HoldUpdated {
 }
 
 impl Hold {
-    /// How long a settled hold is kept, so that its request can be looked up.
+    /// How long a settled hold is kept for look-ups of its request.
     pub const RETENTION: Duration = RequestId::RETENTION;
 
     /// The hold that an accepted charge opens.

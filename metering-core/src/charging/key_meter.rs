@@ -57,7 +57,7 @@ pub enum KeyLimit {
 pub struct ExhaustedBudget {
     /// The budget.
     pub budget: Budget,
-    /// How much of it was spent.
+    /// The amount spent.
     pub spent: Credits,
     /// The request's price.
     pub required: Credits,

@@ -7,7 +7,7 @@ use crate::text_traits::text_traits;
 
 /// The most that a request may cost, in credits.
 ///
-/// It is rounded up to a whole atom, so that a displayed price, rounded to ten decimals, covers the exact one.
+/// It is rounded up to a whole atom, so a displayed price, rounded to ten decimals, covers the exact one.
 ///
 /// ```
 /// use metering_core::Credits;

@@ -98,7 +98,7 @@ const DRAIN_WAIT: Duration = Duration::from_secs(5);
 /// Charges requests durably: a decision is on disk before the caller gets it, unless the caller requests it
 /// [early](Meter::charge_early).
 ///
-/// Cheap to share behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
+/// Cheap to clone, behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
 /// accepted charges, as long as its runtime runs.
 ///
 /// ```

@@ -38,7 +38,7 @@ pub enum Refusal {
     /// The budget of the key, or of a parent key, does not cover the price.
     #[error("{}", budget_advice(.exhausted))]
     KeyBudget {
-        /// The budget, and how much of it was spent.
+        /// The budget, and the amount spent of it.
         exhausted: ExhaustedBudget,
         /// The use of the rate limits.
         rate: RateStatus,

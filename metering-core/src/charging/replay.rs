@@ -72,7 +72,7 @@ pub enum Retry {
     No,
     /// Its client counts its retries, and sends this one because it did not get the response.
     Counted,
-    /// It has an idempotency key: whatever has the same one is the same request.
+    /// It has an idempotency key: requests with the same one are the same request.
     Keyed,
 }
 
@@ -119,7 +119,7 @@ impl Retry {
 }
 
 /// Whether to keep a response for retries: only if it was paid for. A retry of a request that was refused, refunded, or
-/// failed for free is served as a new one. `header` returns a header of the response.
+/// failed without a charge is served as a new one. `header` returns a header of the response.
 #[must_use]
 pub fn is_kept<'h>(status: u16, header: impl Fn(&'static str) -> Option<&'h str>) -> bool {
     let is_error = status >= 400;

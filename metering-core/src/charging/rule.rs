@@ -16,12 +16,12 @@ pub(crate) enum Debit {
     Hold(Credits),
     /// The same, backed by a signed payment, which is executed once the cost is known.
     Backed(Credits),
-    /// Nothing: the request is within the free allowance of its route.
+    /// Zero: the request is within the free allowance of its route.
     Nothing,
 }
 
 impl Debit {
-    /// The amount that a request takes at this price. If the price is that of a volume tier, zero is a free allowance.
+    /// The amount that a request takes at this price. At the price of a volume tier, zero is a free allowance.
     pub(crate) fn of(price: Credits, is_hold: bool, is_by_volume: bool) -> Self {
         match is_hold {
             _ if is_by_volume && price == Credits::ZERO => Self::Nothing,
@@ -90,7 +90,7 @@ pub(crate) fn apply(state: &mut MeterState, taking: Debit, now: Timestamp) -> Re
 /// Settles a hold: the captured part is used, and the rest returns to the balance.
 ///
 /// Returns `false`, and changes nothing, when an amount would overflow, now or when the account's other holds are
-/// settled. That cannot happen if no more is captured than was held.
+/// settled. That cannot happen if at most the hold is captured.
 #[must_use]
 pub(crate) fn apply_settled(state: &mut MeterState, held: Credits, captured: Credits) -> bool {
     let totals = state.totals;

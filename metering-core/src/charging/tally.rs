@@ -236,7 +236,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     }
 
     /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
-    /// its idempotency key. Whether the key is still live makes no difference.
+    /// its idempotency key. It does not matter whether the key is still live.
     ///
     /// # Panics
     /// When the account or the key was not loaded, or a parent key.

@@ -140,7 +140,7 @@ mod tests {
             (window(7, 100), 8, 90, window(8, 50)),
             (window(7, 100), 8, 40, window(7, 100)),
             (window(7, 100), 70, 90, window(70, 50)),
-            // It was opened by a clock that was far ahead.
+            // Its clock was far ahead when it was opened.
             (window(7, 100), 2, 0, window(7, 100)),
             (window(7, 100), 2, 90, window(2, 50)),
         ];

@@ -43,8 +43,8 @@ pub struct VolumeTerms {
 /// The requests of an account to a route in the newest month that had any. Refunded requests are not among them.
 ///
 /// While the catalogue keeps its prices, the cost of the account's kept requests of the month is the total of the tiers
-/// for all places that were ever taken, less the prices of [`returned`](Self::returned) ones. So when none are left, it
-/// is the total of the tiers for [`requests`](Self::requests), whatever was refunded, and when.
+/// for all places that were ever taken, less the prices of [`returned`](Self::returned) ones. So when no places are
+/// left, it is the total of the tiers for [`requests`](Self::requests), whatever was refunded, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Volume {
     /// Which month.
@@ -110,8 +110,8 @@ impl Volume {
     }
 
     /// The same without returned places that the next requests would take at the same prices anyway: those at the end
-    /// of the places that were taken. Places with a price that the catalogue no longer has are forgotten, so that new
-    /// prices take effect immediately.
+    /// of the places that were taken. Places with a price that the catalogue no longer has are dropped, so new prices
+    /// take effect immediately.
     fn trimmed(mut self, tiers: &VolumeTiers) -> Self {
         self.returned.retain_prices_of(tiers);
         while !self.returned.is_empty() {
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn kept_requests_cost_the_total_of_their_tiers() {
         let of_month = |last: u32, prices: [i64; 3]| tiers(&[(last, prices[0]), (last + 3, prices[1])], prices[2]);
-        // A request, or the refund of one that is kept, by its number.
+        // A kept request, or its refund, by its number.
         let steps = vec(option::weighted(0.4, 0..60_usize), 0..80);
         let sequences = (1..12_u32, [0..3_i64, 0..3_i64, 0..3_i64], steps);
         let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });

@@ -91,7 +91,7 @@ pub fn credit_authorization<K>(
 }
 
 /// The new state of an authorization in this state, whose payment took a step; `None` when it does not change. Its
-/// payment is that of the transaction that it was credited for.
+/// payment has the transaction that it was credited for.
 #[must_use]
 pub const fn authorization_after(state: AuthorizationState, step: &SettlementStep) -> Option<AuthorizationState> {
     match (step, state) {

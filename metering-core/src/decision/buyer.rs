@@ -1,4 +1,4 @@
-//! Changes the buyer of an account, and adds the buyer to a receipt which names nobody.
+//! Changes the buyer of an account, and adds the buyer to a receipt without one.
 //!
 //! A receipt's contents never change: past purchases keep the details of their time. Until something is bought, a
 //! change replaces the details, so an account has at most one record more than purchases.
@@ -25,7 +25,7 @@ pub struct BuyerFacts {
 pub struct BuyerChanges {
     /// Delete the record that begins then.
     pub deleted: Option<Timestamp>,
-    /// Write these, each in place of the one that begins at the same time.
+    /// Write these, each replacing the one that begins at the same time.
     pub written: Vec<BuyerRecord>,
 }
 

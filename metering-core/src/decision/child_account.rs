@@ -62,9 +62,9 @@ pub struct MoveFacts<K> {
 /// The entries to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoveChanges<K> {
-    /// That of the parent.
+    /// The parent's entry.
     pub parent: EntryChanges<K>,
-    /// That of the child.
+    /// The child's entry.
     pub child: EntryChanges<K>,
 }
 

@@ -12,7 +12,7 @@ use crate::store::{Claim, Claimed, Created, KeyDelivery, NewAccount, StoreError}
 /// The next step of a claim, depending on its quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimStep {
-    /// Nothing: it is refused.
+    /// The claim is refused, with no further step.
     Refused(Claimed),
     /// The quote is open: [`claim_open`] decides whether its account is created.
     CreateAccount,
@@ -98,7 +98,7 @@ pub fn claim_open(
 /// Refused with [`Claimed::AlreadyClaimed`] when the account is revoked.
 ///
 /// # Errors
-/// As [`replace_key`].
+/// See [`replace_key`].
 pub fn claim_paid<K: Copy>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<KeyChanges<K>, Claimed>, StoreError> {
     let changes = replace_key(facts, claim.account.key, claim.now)?;
     Ok(changes.map_or(Decided::Refused(Claimed::AlreadyClaimed), Decided::Accepted))

@@ -1,4 +1,4 @@
-//! Which of an account's ended keys are deleted, so that an account that keeps making keys cannot fill the store.
+//! Decides which ended keys of an account are deleted, so an account that keeps making keys cannot fill the store.
 
 use std::collections::BTreeSet;
 

@@ -164,7 +164,7 @@ fn keys(new: &ImportedAccount, now: Timestamp) -> Vec<KeyRecord> {
     new.keys.iter().enumerate().map(record).collect()
 }
 
-/// All imported usage is that of the first key.
+/// All imported usage belongs to the first key.
 fn meter(new: &ImportedAccount, position: usize, key: &ImportedKey, now: Timestamp) -> Option<KeyMeter> {
     if !key.terms.is_counted() {
         return None;

@@ -46,7 +46,7 @@ pub enum OldSecrets {
     Revoke,
     /// They work until then, if not for a shorter time already.
     ExpireAt(Timestamp),
-    /// Those that were replaced with a grace period are revoked.
+    /// Secrets that were replaced with a grace period are revoked.
     EndGrace,
 }
 
@@ -245,7 +245,7 @@ pub const fn revokes_below(key: &Key, change: &KeyChange) -> bool {
     }
 }
 
-/// Those of an account's keys that are below `number`.
+/// The account's keys below `number`.
 pub(super) fn below(keys: Vec<Key>, number: KeyNumber) -> impl Iterator<Item = Key> {
     let parents: BTreeMap<KeyNumber, Option<KeyNumber>> = keys.iter().map(|key| (key.number, key.parent)).collect();
     let above = move |key: &Key| {

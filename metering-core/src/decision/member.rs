@@ -32,7 +32,7 @@ pub struct MemberChanges<K> {
     pub row: K,
     /// Write this invitation.
     pub invited: Option<Invitation>,
-    /// Write this member, in place of the one with its id.
+    /// Write this member, replacing the one with its id.
     pub member: Option<Member>,
     /// Delete the members and invitations with these ids, and the members' sessions.
     pub removed: Vec<MemberId>,
@@ -153,9 +153,9 @@ pub struct MemberSignIn<K> {
     pub joined: Option<MemberChanges<K>>,
 }
 
-/// Decides [`MemberStore::join`](crate::store::MemberStore::join). `identity` is that of whoever follows the
-/// invitation's link, and `first_key` the secret of the account's first key. An existing member keeps their role, and
-/// the invitation stays open for someone else.
+/// Decides [`MemberStore::join`](crate::store::MemberStore::join). `identity` belongs to the person who follows the
+/// invitation's link, and `first_key` is the secret of the account's first key. An existing member keeps their role,
+/// and the invitation stays open for someone else.
 ///
 /// `None` when the invitation has expired, was sent to another address, or is of an account that is revoked, and when the
 /// identity differs from a member's only in its spelling.

@@ -78,7 +78,7 @@ pub struct ReversalChanges<K> {
     pub record: PaymentRecord,
     /// The ledger entry, unless no credits move.
     pub posted: Option<EntryChanges<K>>,
-    /// The credit notes that there were not before, in the order of issue.
+    /// The new credit notes, in the order of issue.
     pub notes: Vec<CreditNoteNumber>,
     /// The outcome.
     pub recorded: RecordedReversal,
@@ -182,7 +182,7 @@ pub fn reverse_processor_payment<K>(
     Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, notes, recorded, action }))
 }
 
-/// The credit notes that reversals have now, and did not have before.
+/// The credit notes that reversals have now, but did not have before.
 fn new_notes(paid: TokenUnits, before: &[ProcessorReversal], after: &[ProcessorReversal]) -> Vec<CreditNoteNumber> {
     let numbers = |reversals| CreditNote::of_reversals(paid, reversals).into_iter().map(|note| note.number);
     let known: Vec<_> = numbers(before).collect();

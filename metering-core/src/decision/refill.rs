@@ -16,8 +16,8 @@ pub struct RefillChanges<K> {
     pub entry: Option<EntryChanges<K>>,
 }
 
-/// The progress of a period's refill. Backends store it with the rule, so that each call continues where the last one
-/// stopped. A new rule starts without it.
+/// The progress of a period's refill. Backends store it with the rule, so each call continues where the last one
+/// stopped. A new rule starts from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefillProgress {
     /// The first day of the period.
@@ -61,7 +61,7 @@ pub fn refill_account<K: Clone>(row: K, account: Account, refill: &Refill, now: 
     // Anyone can open accounts for made-up addresses, so unverified ones get nothing.
     let amount = refill.amount(account.totals).filter(|_| account.email_status.is_holding());
     let entry = amount.map(|amount| refill.entry(amount, refill.period(now.day())));
-    // An amount that does not fit is not given: the account holds more than any cap.
+    // An amount that would overflow is not granted: the account holds more than any cap.
     let entry = entry.and_then(|entry| EntryChanges::of((row.clone(), account), entry, now));
     RefillChanges { row, refilled_on: now.day(), entry }
 }

@@ -31,7 +31,7 @@ pub struct RedeemChanges {
 /// Refused, in this order: [`SignupOpened::EmailTaken`], [`SignupOpened::CodeTaken`].
 ///
 /// # Errors
-/// Then, when the token is in use.
+/// When the token is in use, which is checked last.
 pub fn open_signup(new: SignupSession, facts: SignupFacts) -> Result<Decided<SignupSession, SignupOpened>, StoreError> {
     if facts.email_taken {
         return Ok(Decided::Refused(SignupOpened::EmailTaken));

@@ -1,7 +1,7 @@
 //! Alerts: one event when a balance or a budget runs low, and one when it is exhausted.
 //!
 //! A raised level stays raised until credits are added, or until the budget's next period. Refunds do not lower it, so
-//! that a balance that moves around the threshold does not raise an alert with every request.
+//! a balance that moves around the threshold does not raise an alert with every request.
 
 use crate::money::credits::Credits;
 

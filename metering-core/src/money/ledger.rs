@@ -126,7 +126,7 @@ impl NewLedgerEntry {
 pub struct LedgerEntry {
     /// Its number in this store, increasing with time.
     pub id: i64,
-    /// Whose balance it changed.
+    /// The account whose balance it changed.
     pub account: AccountId,
     /// The reason.
     pub kind: LedgerKind,

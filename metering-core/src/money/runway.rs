@@ -20,7 +20,7 @@ use crate::money::credits::Credits;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runway {
-    /// Nothing is left.
+    /// No credits are left.
     UsedUp,
     /// There were no calls in the days that are known.
     NoCalls,

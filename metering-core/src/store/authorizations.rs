@@ -57,8 +57,8 @@ pub trait AuthorizationStore: PaymentStore {
     /// pending.
     async fn extend_claim(&self, id: &AuthorizationId, until: Timestamp) -> Result<(), StoreError>;
 
-    /// The place of an authorization's transaction among those of a wallet. `None`, and nothing changes, when it is not
-    /// pending.
+    /// The place of an authorization's transaction among those of its wallet. `None`, and nothing changes, when it is
+    /// not pending.
     ///
     /// The authorization keeps the place that it has, if that is in the same wallet and not below `lowest`. Otherwise
     /// it gets the lowest returned place from `lowest` on, or else the next place that no authorization of this chain
@@ -144,7 +144,7 @@ pub struct NewAuthorization {
     pub signed: SignedAuthorization,
     /// The account to credit.
     pub account: AccountId,
-    /// The plan or credits that it buys.
+    /// The credits that it buys.
     pub credits: Credits,
     /// The request that it came with, if that had no key.
     pub request: Option<Fingerprint>,

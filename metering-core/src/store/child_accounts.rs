@@ -45,7 +45,7 @@ pub trait ChildAccountStore: Store {
     async fn child_usage(&self, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>, StoreError>;
 }
 
-/// Whose child an account is.
+/// The parent of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildAccount {
     /// The child.
@@ -128,7 +128,7 @@ pub enum ChildClosed {
     NoSuchChild,
     /// Requests of the child hold credits; nothing changed.
     InProgress(Credits),
-    /// A signed payment of the child, or a charge of its card, is on its way; nothing changed.
+    /// A signed payment of the child, or a charge of its card, is in progress; nothing changed.
     Paying,
     /// The child's balance is below zero; nothing changed.
     Owes(Credits),

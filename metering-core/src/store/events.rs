@@ -94,12 +94,12 @@ pub trait EventStore: Store {
     async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog, StoreError>;
 
     /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process
-    /// that sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up
-    /// the operator's. If several callers compete, only one gets each.
+    /// that sends them within `lease`, all to webhooks of one owner, so slow webhooks of customers do not hold up the
+    /// operator's. If several callers compete, only one gets each.
     ///
     /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending
     /// delivery precedes: an earlier event of the same account to the same webhook. An unreadable one is logged and
-    /// postponed for an hour, so that it does not stop the others.
+    /// postponed for an hour, so it does not stop the others.
     ///
     /// [`Progress::claimed`]: crate::events::Progress::claimed
     /// [`Progress::next_at`]: crate::events::Progress::next_at

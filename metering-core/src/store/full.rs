@@ -49,9 +49,10 @@ pub trait FullStore:
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
     /// None of their writes are kept if they fail. Use [`in_transaction`], which has the types.
     ///
-    /// The steps may run more than once, so they only read and write through the store that they are given, and wait for
-    /// nothing else. Only charges change what that store reads, unless [`FullStore::lock_account`] keeps them from it. It
-    /// does not charge ([`Store::commit`](crate::Store::commit)), and lists neither activity nor some of the deliveries.
+    /// The steps may run more than once, so they only read and write through the store that they are given, and wait
+    /// for nothing else. Only charges change the rows that the steps read, unless [`FullStore::lock_account`] blocks
+    /// them. It does not charge ([`Store::commit`](crate::Store::commit)), and lists neither activity nor some of the
+    /// deliveries.
     async fn transact(&self, steps: Steps) -> Result<Erased, StoreError>;
 
     /// The account with that id. In [`FullStore::transact`], no charge changes it until the transaction ends.
@@ -97,7 +98,7 @@ pub type Steps = Arc<dyn for<'a> Fn(&'a dyn FullStore) -> Pending<'a, Result<Era
 /// ```
 ///
 /// # Errors
-/// Those of the steps, and when the store fails.
+/// The errors of the steps, and an error of the store.
 pub async fn in_transaction<A, T>(
     store: &dyn FullStore,
     args: A,

@@ -7,7 +7,7 @@ pub struct Inspection {
     pub schema: Option<i64>,
     /// The version that this program uses. Opening a store with an older one migrates it.
     pub supported: i64,
-    /// Settings of the database with which a commit can be lost, as `name = value`.
+    /// Settings of the database that risk losing a commit, as `name = value`.
     pub unsafe_settings: Vec<String>,
     /// Rights that the database's user lacks, but a migration needs, as `may not ...`.
     pub missing_rights: Vec<String>,

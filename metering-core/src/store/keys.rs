@@ -25,7 +25,7 @@ use crate::usage::KeyLabel;
 /// that is not live stops all its child keys. A change takes effect with the next commit of charges, in every process.
 #[async_trait]
 pub trait KeyStore: Send + Sync + fmt::Debug {
-    /// Who a secret belongs to; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
+    /// The owner of a secret; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
     /// the chain may be disabled, leaked, revoked or expired, and the secret may have expired: see
     /// [`KeyHolder::check`].
     async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>, StoreError>;
@@ -88,7 +88,7 @@ pub struct NewKey {
     pub parent: Option<KeyId>,
     /// The hash of its secret.
     pub secret: KeyHash,
-    /// Its terms. Expiry, routes and networks that are left open are those of its parent.
+    /// Its terms. Expiry, routes and networks that are not set are taken from its parent.
     pub terms: KeyTerms,
     /// How many keys an account may have that are neither revoked nor expired.
     pub max_keys: u32,
@@ -142,7 +142,7 @@ pub struct TermsChange {
     pub routes: Option<RoutePatterns>,
     /// The networks; an empty list allows all that the parent allows.
     pub networks: Option<Networks>,
-    /// The expiry; `Some(None)` means that of the parent.
+    /// The expiry; `Some(None)` means the parent's.
     pub expires_at: Option<Option<Timestamp>>,
     /// Whether it is switched off.
     pub disabled: Option<bool>,

@@ -33,10 +33,10 @@ pub use previous::{MalformedPreviousLog, PreviousLog};
 /// [`LogStore::append_log`] takes it. An account's usage keeps its order, and so do its ledger entries.
 #[async_trait]
 pub trait LogStore: Store {
-    /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The previous
-    /// epoch ends; these funds include postings that were not in it yet. `None`, and nothing changes, if the current
-    /// epoch is not `after`, or another one has the same origin. If there is none yet, `after` is the last number of
-    /// the store that was moved here.
+    /// Begins a log, or a new epoch of it, and records every account with its funds in the same transaction. The
+    /// previous epoch ends; these funds include postings that were not in it yet. `None`, and nothing changes, if the
+    /// current epoch is not `after`, or another one has the same origin. If there is none yet, `after` is the last
+    /// number of the store that was moved here.
     async fn begin_log(
         &self,
         new: NewEpoch,
@@ -227,7 +227,7 @@ pub struct UnloggedPosting {
     pub account: Option<AccountRow>,
     /// When it was committed.
     pub at: Timestamp,
-    /// Its message.
+    /// Its contents.
     pub what: Logged,
 }
 
@@ -269,7 +269,7 @@ pub enum Logged {
 }
 
 impl Logged {
-    /// How public entries begin, so that none has the length of a commitment.
+    /// The prefix of public entries; none may have the length of a commitment.
     const PUBLIC: &str = "metering-public-v1";
 
     /// The public entry of a price version.
@@ -345,9 +345,9 @@ pub struct LogStep {
     pub accounts: Vec<NewLogged>,
     /// Lines that get their number.
     pub lines: Vec<(u32, UsageLine)>,
-    /// As [`Unlogged::taken`].
+    /// See [`Unlogged::taken`].
     pub taken: Taken,
-    /// As [`Unlogged::batches`].
+    /// See [`Unlogged::batches`].
     pub batches: Vec<i64>,
     /// States of accounts to write. An account without a number is left out.
     pub swept: Vec<LoggedAccount>,

@@ -99,7 +99,7 @@ pub enum Invited {
     Invited,
     /// There is no such account, or it is revoked.
     NoSuchAccount,
-    /// The address is that of a member.
+    /// The address belongs to a member.
     IsMember,
     /// The account has reached its limit of members and invitations.
     TooMany,

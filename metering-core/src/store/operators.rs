@@ -140,7 +140,7 @@ pub trait OperatorStore: Store {
     /// The records of the payments with this transaction's hash, one for each chain that has it.
     async fn payments_by_hash(&self, hash: &TxHash) -> Result<Vec<PaymentRecord>, StoreError>;
 
-    /// The records of the payments whose receipts have this number. Never more than one by chance.
+    /// The records of the payments whose receipts have this number. At most one, except by a hash collision.
     async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>, StoreError>;
 
     /// The record of the payment whose receipt, or a credit note of it, has this consecutive number.

@@ -130,7 +130,7 @@ pub trait PaymentStore: Store {
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
     /// Credits a payment that a processor took, as [`PaymentStore::credit_payment`] does, and logs it. The payment's
-    /// transaction is that of `processor` ([`ProcessorRef::tx`]), so that each counts once.
+    /// transaction is that of `processor` ([`ProcessorRef::tx`]), so each is credited once.
     async fn credit_processor_payment(
         &self,
         credit: PaymentCredit,
@@ -317,7 +317,7 @@ pub struct PaymentCredit {
     pub used_as: PaymentUse,
     /// The ledger entry, which names the plan.
     pub entry: NewLedgerEntry,
-    /// That plan as it is sold; `None` without a plan.
+    /// The plan as it is sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
     /// The current value of the payment, if the operator has set a currency.
     pub value: Option<PaymentValue>,
@@ -334,7 +334,7 @@ pub struct PaymentCredit {
 pub enum QuotePrecedence {
     /// The quote, unless it is a top-up quote of the account itself.
     Quote,
-    /// As [`QuotePrecedence::Quote`] for a top-up quote of another account. The account for a signup quote: its payer
+    /// Like [`QuotePrecedence::Quote`] for a top-up quote of another account. The account for a signup quote: its payer
     /// already has this account.
     TopUpQuote,
     /// The account, and only if the payment pays its own open top-up quote.

@@ -35,7 +35,7 @@ pub trait Progress: Send + Sync + fmt::Debug {
     /// The total amount of work, in units that depend on the run.
     fn total(&self, units: u64);
 
-    /// That much more is done.
+    /// Adds to the work that is done.
     fn advance(&self, units: u64);
 }
 

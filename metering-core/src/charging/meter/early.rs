@@ -38,9 +38,9 @@ pub struct EarlyReceipt {
 }
 
 impl Meter {
-    /// Charges a request like [`Meter::charge`], and returns when it is decided, which may be before it is on disk, or when
-    /// the decision is clear: so that the request can be served meanwhile. A refusal comes after the flush, as with
-    /// [`Meter::charge`].
+    /// Charges a request like [`Meter::charge`], and returns as soon as it is decided, perhaps before it is on disk, or
+    /// as soon as the decision is clear: the request can be served in the meantime. A refusal comes after the flush, as
+    /// with [`Meter::charge`].
     ///
     /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any
     /// other store, this returns at once if the charge will clearly be accepted: if this meter charged the same key,
@@ -150,7 +150,7 @@ impl EarlyReceipt {
     /// Waits as [`EarlyReceipt::on_disk`] does, and keeps the receipt: the future may be dropped, and another one awaited.
     ///
     /// # Errors
-    /// As [`EarlyReceipt::on_disk`].
+    /// See [`EarlyReceipt::on_disk`].
     pub async fn flushed(&mut self) -> Result<(), MeterError> {
         if let Some(flush) = &mut self.flush {
             flush.flushed().await?;

@@ -1,4 +1,5 @@
-//! [`HoldGuard`]: a hold of a request that this process serves. It is settled once, whatever happens to the request.
+//! [`HoldGuard`]: a hold of a request that this process serves. It is settled exactly once, whatever happens to the
+//! request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub struct HoldGuard {
     receipt: Receipt,
     /// `None` once the hold is being settled.
     keeping: Option<Keeping>,
-    /// Boxed, because most requests note nothing and are moved often.
+    /// Boxed, because most requests record nothing and are moved often.
     noted: Option<Box<Noted>>,
 }
 
@@ -55,7 +56,7 @@ impl HoldGuard {
     /// A guard for the hold of this receipt.
     ///
     /// # Errors
-    /// The receipt, if it is not that of a hold.
+    /// The receipt, if it does not belong to a hold.
     #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
     pub(super) fn new(receipt: Receipt, queue: Queue, open: Arc<OpenHolds>) -> Result<Self, Receipt> {
         let Some(held) = receipt.hold else { return Err(receipt) };

@@ -76,14 +76,14 @@ impl Meter {
     /// Takes over the hold of a receipt: settles it with the guard, and renews its lease until then.
     ///
     /// # Errors
-    /// The receipt, if it is not that of a hold.
+    /// The receipt, if it does not belong to a hold.
     #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
     pub fn guard(&self, receipt: Receipt) -> Result<HoldGuard, Receipt> {
         HoldGuard::new(receipt, self.queue.clone(), Arc::clone(&self.open))
     }
 
     /// Settles a hold that has no guard in this process, or renews its lease. Waits if the queue is full, because the
-    /// service owes it.
+    /// refund must be made.
     ///
     /// # Errors
     /// [`MeterError::NoSuchHold`], or when it could not be recorded.

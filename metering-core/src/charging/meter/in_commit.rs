@@ -22,7 +22,7 @@ pub(super) struct InCommit<'a> {
     of: &'a Postings,
     /// How many postings it has.
     size: usize,
-    /// Those without an outcome yet.
+    /// Postings without an outcome yet.
     replies: Vec<ReplySender>,
     /// Callers that get their outcome when it is on disk.
     kept: Vec<(ReplySender, Outcome)>,
@@ -143,7 +143,7 @@ impl<'a> InCommit<'a> {
         for reply in ahead {
             reply.flushed(Err(failure()), round);
         }
-        // Outcomes that were kept have not happened.
+        // Held-back outcomes have not happened.
         let kept = std::mem::take(&mut self.kept).into_iter().map(|(reply, _)| reply);
         for reply in std::mem::take(&mut self.replies).into_iter().chain(kept) {
             let _ = reply.send(Err(failure()), round);

@@ -18,7 +18,7 @@ use crate::store::{Store, StoreError};
 
 /// How often leases are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// A lease is renewed after this part of it, so that several renewals can fail before it ends.
+/// A lease is renewed after this part of it, so several renewals can fail before it ends.
 const RENEWALS_PER_LEASE: u32 = 4;
 /// A hold is no longer renewed after this time, because its request is stuck.
 const RENEW_FOR: Duration = Duration::from_secs(24 * 60 * 60);
@@ -94,7 +94,7 @@ impl OpenHolds {
         OwedRefund(Arc::clone(self))
     }
 
-    /// Waits until no hold is open, and no refund is owed.
+    /// Waits until no hold is open, and no refund is waiting.
     pub(super) async fn settled(&self) {
         loop {
             let removed = self.removed.notified();
@@ -192,8 +192,8 @@ impl Keeper {
     }
 
     /// Settles holds whose lease has ended, except those of this process: their renewal is late, not lost. Returns how
-    /// many were found. Does nothing while the clock differs from the store's: a clock that is ahead would end the
-    /// leases of requests that other processes serve.
+    /// many were found. Does nothing while the clock differs from the store's: a fast clock would end the leases of
+    /// requests that other processes serve.
     async fn settle_expired(&self, queue: &Queue) -> Result<usize, StoreError> {
         let before = self.clock.now();
         let stores = self.store.clock().await?;

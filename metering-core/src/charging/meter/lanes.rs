@@ -13,7 +13,7 @@ const MIN_CONCURRENT_BATCH: usize = 64;
 #[derive(Debug)]
 pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
-    /// The lane where the next commit starts, so that lanes take turns.
+    /// The lane where the next commit starts, so lanes take turns.
     next: usize,
     /// Running commits, without slow ones.
     in_progress: usize,

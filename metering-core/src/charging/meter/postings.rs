@@ -51,7 +51,7 @@ struct State {
     expected: VecDeque<(Instant, Vec<usize>)>,
     /// Commits in progress, slow ones too.
     in_progress: usize,
-    /// Since when postings wait although no commit is in progress: the store's thread is busy with something else.
+    /// Since when postings wait although no commit is in progress: the store's thread is busy with other work.
     waiting_since: Option<Instant>,
     /// Whether that takes too long.
     is_stuck: bool,
@@ -114,7 +114,7 @@ impl Postings {
         Some(!is_known)
     }
 
-    /// Notifies the committer that postings wait, if it could commit them now: after each commit it looks by itself.
+    /// Notifies the committer that postings wait, if it could commit them now: after each commit it checks by itself.
     pub(super) fn tell(self: &Arc<Self>, store: &dyn Store) {
         let mut state = self.state();
         if !state.lanes.is_due(self.max_batch) || state.taker == Taker::StoreActive {
@@ -228,7 +228,8 @@ impl Postings {
         }
     }
 
-    /// Rejects the charges that wait for a slow commit, or for a store that begins none. Refunds are owed, so they wait.
+    /// Rejects the charges that wait for a slow commit, or for a store that begins none. Refunds must be made, so they
+    /// wait.
     pub(super) fn check_slow(&self) {
         let now = Instant::now();
         let mut state = self.state();

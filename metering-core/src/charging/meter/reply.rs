@@ -91,7 +91,7 @@ impl ReplySender {
         }
     }
 
-    /// Tells whether the outcome that was handed over is on disk. An outcome that did not get to disk, and that the
+    /// Reports whether the outcome that was handed over is on disk. An outcome that did not get to disk, and that the
     /// caller has not taken yet, is dropped.
     pub(super) fn flushed(mut self, flushed: Result<(), MeterError>, round: &mut Round) {
         self.is_sent = true;
@@ -161,7 +161,7 @@ impl Reply {
     /// and [resolves when it is](Self::flushed).
     ///
     /// # Errors
-    /// As [`Reply::outcome`].
+    /// See [`Reply::outcome`].
     pub(super) async fn decided(mut self) -> Result<(Outcome, Option<Self>), MeterError> {
         let (outcome, is_on_disk) = poll_fn(|context| self.poll_decided(context)).await?;
         Ok((recorded(outcome)?, (!is_on_disk).then_some(self)))

@@ -70,7 +70,8 @@ pub struct MeterStats {
 }
 
 impl MeterStats {
-    /// Charges refused for reasons of this kind. Those that the full queue refused are [overloaded](Self::overloaded).
+    /// Charges refused for reasons of this kind. Charges that the full queue refused are
+    /// [overloaded](Self::overloaded).
     #[must_use]
     pub fn refused(&self, kind: RefusalKind) -> u64 {
         self.refused[kind as usize].load(Ordering::Relaxed)
@@ -96,7 +97,7 @@ impl MeterStats {
         }
     }
 
-    /// A commit that wrote something succeeded. Only that shows that the store works.
+    /// A commit that wrote something succeeded. Only a commit shows that the store works.
     pub(super) fn count_success(&self) {
         *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

@@ -1,7 +1,7 @@
 //! The newest state of keys that this node has seen, and whether a request may be served before its charge is decided.
 //!
-//! A view is a guess of whether the upstream's work will be wasted, and of nothing else. The store decides every charge,
-//! and no response is passed on before that. So nothing here may reach a receipt, a header or the ledger.
+//! A view only predicts whether the upstream's work will be wasted. The store decides every charge, and no response is
+//! passed on before that. So nothing here may reach a receipt, a header or the ledger.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -169,7 +169,7 @@ impl View {
     ///
     /// Budgets are not visible here, nor are limits of parent keys: a refusal by one drops the view.
     fn is_clearly_good(&self, charge: &Charge, started: Ahead, now: Timestamp) -> bool {
-        // A time in the future is that of a clock that was set back.
+        // A time in the future comes from a clock that was set back.
         let is_fresh =
             |at: Timestamp| (0..=MAX_AGE_MILLIS).contains(&now.unix_millis().saturating_sub(at.unix_millis()));
         let is_same = |used: &Use| used.line == charge.line && used.address == charge.address;
@@ -190,7 +190,7 @@ impl View {
 }
 
 impl Used {
-    /// Of each charge among the postings.
+    /// The key and the address of each charge among the postings.
     pub(super) fn by(postings: &[Posting]) -> Vec<Option<Self>> {
         let of = |posting: &Posting| match posting {
             Posting::Charge(charge) => Some(Self { key: charge.key, address: charge.address }),

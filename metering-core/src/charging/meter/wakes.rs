@@ -18,8 +18,8 @@ thread_local! {
     static OF_THREAD: RefCell<Option<(Option<Id>, Arc<Wakes>)>> = const { RefCell::new(None) };
 }
 
-/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of one by one, and puts their
-/// postings of one turn of the runtime into the same commit. It never resolves.
+/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of one by one, and commits
+/// their postings of one turn of the runtime together. It never resolves.
 ///
 /// Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works the same,
 /// with more system calls and more commits; in a multi-thread runtime it is useless. Do not `block_on` a call of a
@@ -129,7 +129,7 @@ impl Drop for Round {
 }
 
 impl Wakes {
-    /// Those of the current runtime. Another one may run on the same thread, while this one is not driven.
+    /// The callers of the current runtime. Another runtime may run on the same thread, while this one is not driven.
     fn of_runtime() -> Option<Arc<Self>> {
         // A thread that is ending has no such variable any more.
         let found = OF_THREAD.try_with(|of_thread| {

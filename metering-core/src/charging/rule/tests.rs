@@ -67,7 +67,7 @@ fn caps_count_accepted_requests_per_window() {
 }
 
 /// How a clock reading changes the windows of an account that had 3 requests accepted at the first reading. The counts
-/// are those of the minute and the day after one more request.
+/// are for the minute and the day after one more request.
 #[test]
 fn windows_follow_the_clock_but_not_its_errors() {
     const SECOND: i64 = 1_000;
@@ -106,7 +106,7 @@ fn windows_follow_the_clock_but_not_its_errors() {
     }
 }
 
-/// A reading that is far ahead costs an account only the requests accepted at that reading.
+/// A clock far ahead costs an account only the requests accepted at that reading.
 #[test]
 fn one_wrong_clock_reading_does_not_block_an_account() {
     let mut state = state(i64::MAX, 2, 10);
@@ -189,7 +189,7 @@ proptest! {
             for _ in 0..calls {
                 prop_assert!(apply(&mut charged, Debit::Charge(Credits::ZERO), now).is_ok());
             }
-            // Counted one after the other, like the lines of one batch.
+            // Counted in sequence, like the lines of one batch.
             counted.count_accepted(calls - 1, now);
             counted.count_accepted(1, now);
             prop_assert_eq!((charged.minute, charged.day), (counted.minute, counted.day));

@@ -102,7 +102,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         Ok(())
     }
 
-    /// Tells the owner, once in a period, that a budget refused a request.
+    /// Notifies the owner, once in a period, that a budget refused a request.
     fn raise_exhausted(&mut self, account: K, key: KeyNumber) {
         let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
         if let Some(meter) = touched.state.exhausted(self.now)

@@ -54,7 +54,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         }
     }
 
-    /// The tokens that a hold counts, if no limit refuses it. Nothing is counted yet.
+    /// The tokens that a hold counts, if no limit refuses it. Nothing has been counted yet.
     ///
     /// # Errors
     /// The limit that is reached.

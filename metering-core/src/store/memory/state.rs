@@ -85,7 +85,7 @@ impl Secret {
     }
 }
 
-/// One daily total. Its atoms are 128 bits wide, so that charges and refunds can be added in any order.
+/// One daily total. Its atoms are 128 bits wide, so charges and refunds can be added in any order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DayTotal {
     pub(super) calls: u64,
