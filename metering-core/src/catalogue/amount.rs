@@ -1,4 +1,4 @@
-//! Where a report has the count of a unit: in one place, in one of several, or as a sum and difference of places.
+//! Where a report has the count of a unit: at one place, at one of several, or as a sum and difference of places.
 
 use crate::catalogue::units::Count;
 use crate::money::credits::Credits;

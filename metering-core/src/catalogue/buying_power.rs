@@ -79,7 +79,7 @@ fn bought(route: &Route, credits: Credits) -> Vec<Bought> {
         return requests(route, credits, lowest, bound).filter(|_| is_known).into_iter().collect();
     };
     let bound = match (price.is_by_model(), price.min().is_positive()) {
-        // The units are those of the dearest model, and requests to another may cost the minimum.
+        // The units are those of the most expensive model, and requests to another may cost the minimum.
         (true, true) => return Vec::new(),
         (true, false) => Bound::AtLeast,
         (false, true) => Bound::UpTo,

@@ -15,7 +15,8 @@ pub(super) struct Estimate {
     pub(super) json: Vec<(Box<str>, Vec<Pointer>)>,
     /// The units whose counts are together at most the length of the request's body in bytes.
     pub(super) bytes: Vec<Box<str>>,
-    /// The pointers to a factor on all of it, such as the number of responses. The largest counts; absent means 1.
+    /// The pointers to a factor of the whole estimate, such as the number of responses. The largest counts; absent
+    /// means 1.
     pub(super) times: Vec<Pointer>,
     /// The most of a unit that a request uses if its body has no limit of its own.
     pub(super) limits: Vec<(Box<str>, Count)>,
@@ -27,7 +28,7 @@ impl Estimate {
         let found = FactorValue::read(self, body)?;
         let by_bytes = |unit: &str| self.bytes.iter().any(|by_bytes| **by_bytes == *unit);
         let mut cost = ExactCost::ZERO;
-        // All of the bytes may be of the dearest unit.
+        // Every byte may be of the most expensive unit.
         if let Some(dearest) = units.iter().filter(|(unit, _)| by_bytes(unit)).map(|(_, price)| *price).max() {
             cost = cost.plus(Count::from(u64::try_from(body.len()).ok()?), dearest);
         }
@@ -38,7 +39,7 @@ impl Estimate {
     }
 
     /// The tokens of these units that a request with this body is expected to use. A unit that the body does not bound
-    /// counts as none, whatever the model's limit is, and so does a factor that cannot be read. Units that the same places
+    /// counts as zero, whatever the model's limit, and so does a factor that cannot be read. Units that the same places
     /// bound are parts of one count.
     pub(super) fn tokens(&self, units: &[&str], body: &[u8]) -> u32 {
         let found = FactorValue::read(self, body);

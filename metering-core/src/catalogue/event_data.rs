@@ -44,7 +44,7 @@ pub(super) struct Splitter {
     start: Vec<u8>,
     /// Whether the current event has data.
     has_data: bool,
-    /// Whether the last line ended with a carriage return. A line feed right after it belongs to it.
+    /// Whether the last line ended with a carriage return. A line feed directly after it belongs to it.
     after_carriage_return: bool,
 }
 

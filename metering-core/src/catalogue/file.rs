@@ -68,7 +68,7 @@ pub(super) struct CatalogueFile {
 
 impl CatalogueFile {
     pub(super) fn read(json: &str, unknown: UnknownKeys, files: &ModelFiles<'_>) -> Result<Self, CatalogueError> {
-        // Parse the whole text first, so that a syntax error is reported with its line.
+        // Parse the whole text first, so a syntax error is reported with its line.
         let _: &RawValue = serde_json::from_str(json)?;
         let mut problems = Problems::default();
         let file = problems.keep(Object::read(json, ""));

@@ -1,7 +1,7 @@
 //! The data reported so far by the JSON of a body: values, failures, and the lengths of texts.
 //!
-//! The values of a text count once the text has ended as JSON. If the body is cut off, those of its last text count
-//! too.
+//! The values of a text count once the text has ended as JSON. If the body is cut off, the values of its last text
+//! count too.
 
 use crate::catalogue::amount::{Amount, Measures};
 use crate::catalogue::json_report::{Combine, JsonReport};
@@ -41,7 +41,7 @@ struct Here {
 #[derive(Debug, Clone, Copy, Default)]
 struct Length {
     total: u64,
-    /// How much of it is not covered.
+    /// The number of units that are not covered.
     open: u64,
     /// The same in the current text, and whether that has a count.
     total_here: u64,
@@ -152,7 +152,7 @@ impl Findings {
         self.values.iter().all(Option::is_none)
     }
 
-    /// Everything that was found. `verdict` is that of a body which is one text.
+    /// Everything that was found. `verdict` is the verdict on a body that is one text.
     pub(super) fn read(self, report: &JsonReport, verdict: Option<Verdict>) -> BodyRead {
         let mut read = BodyRead {
             failed: self.failed,

@@ -12,7 +12,7 @@ use super::object::{Object, member};
 
 /// The statuses of responses that are passed on and cost nothing: the charge is refunded, or what is held is released.
 ///
-/// By default these are 429 and 5xx. 502, 503 and 504 always belong to them: they mean that the request was not served.
+/// By default these are 429 and 5xx. 502, 503 and 504 are always included: they mean that the request was not served.
 ///
 /// ```
 /// use metering_core::Catalogue;

@@ -40,7 +40,7 @@ pub struct Ended {
 pub enum Settlement {
     /// Capture the cost that was reported.
     Reported(Credits),
-    /// Capture the cost of the delivered part of a response that ended early. Never more than is held.
+    /// Capture the cost of the delivered part of a response that ended early. At most the hold.
     Delivered(Credits),
     /// Settle by the rule for a missing report; the error says why a report cannot be read.
     Missing(Option<ReportError>),

@@ -75,7 +75,7 @@ pub const HOP_BY_HOP_HEADERS: [&str; 10] = [
 pub const GATEWAY_HEADER_PREFIXES: [&str; 7] =
     ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-price-", "x-bds-request-", "ratelimit", "metering-receipt"];
 
-/// Whether the header belongs to a single connection, so that a proxy does not pass it on.
+/// Whether the header belongs to a single connection, so a proxy does not pass it on.
 ///
 /// ```
 /// use metering_core::catalogue::is_hop_by_hop;

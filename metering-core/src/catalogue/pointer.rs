@@ -53,7 +53,7 @@ impl Pointer {
 /// The result of a look-up.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lookup<'j> {
-    /// Nothing, or `null`.
+    /// Missing, or `null`.
     Nothing,
     /// One value.
     Value(&'j RawValue),

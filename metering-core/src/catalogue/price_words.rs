@@ -1,4 +1,4 @@
-//! The price of a route in plain words. Pages and the API reference show the same words, so they are made once, here.
+//! The price of a route in plain words. Pages and the API reference show the same words, so they are built once, here.
 //!
 //! Millionths are hard to read: a price below a thousandth of a credit is quoted per 1,000 or per million, and a price
 //! of tokens always per million.
@@ -54,7 +54,7 @@ impl Route {
         }
     }
 
-    /// How a request came to cost this much: the price in words, and the factor of its look-back if it had one.
+    /// Why a request cost this much: the price in words, and the factor of its look-back if it had one.
     #[must_use]
     pub fn charge_in_words(&self, charged: Credits) -> String {
         let words = self.price_in_words();

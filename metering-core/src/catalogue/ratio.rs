@@ -1,4 +1,4 @@
-//! By how much one way of pricing is above another, if that is the same for every request.
+//! The ratio of two prices, if it is the same for every request.
 
 use crate::catalogue::price::Pricing;
 use crate::catalogue::usage_price::UsagePrice;

@@ -107,7 +107,7 @@ const FROM_RESPONSES: [&str; 37] = [
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemovedHeaders {
-    /// Those of a request, before it is forwarded.
+    /// Headers to remove from a request before it is forwarded.
     pub request: HeaderPatterns,
     /// The headers to remove from a response and its trailers, after their report has been read.
     pub response: HeaderPatterns,

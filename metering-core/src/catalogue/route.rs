@@ -80,7 +80,7 @@ fn is_integer(value: &str) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryRule {
-    /// Those that it declares.
+    /// The parameters that it declares.
     #[default]
     Declared,
     /// Any, in their normal encoding. Declared ones are checked.
@@ -101,7 +101,7 @@ pub struct Param {
     /// Whether a query may have it several times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub array: bool,
-    /// Whether a request without it is rejected; path parameters are always required.
+    /// Whether a request without the parameter is rejected; path parameters are always required.
     #[serde(default)]
     pub required: bool,
     /// Its meaning, for documentation; empty when the catalogue has none.
@@ -192,8 +192,8 @@ impl Route {
         self.params.iter().find(|param| param.location == location && param.name == name)
     }
 
-    /// Whether its requests may be served as soon as their charge is decided, while it is flushed to disk: by default those
-    /// for GET and HEAD. Never for event streams, WebSocket connections and prices by usage.
+    /// Whether its requests may be served as soon as their charge is decided, while it is flushed to disk: by default
+    /// those for GET and HEAD. Always `false` for event streams, WebSocket connections and prices by usage.
     #[must_use]
     pub fn overlaps(&self) -> bool {
         let is_safe = matches!(&*self.method, "GET" | "HEAD");
@@ -202,8 +202,8 @@ impl Route {
     }
 
     /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByVolume`]
-    /// it is that of the dearest tier, for [`Pricing::ByUsage`] the most that is held, and for [`Pricing::Unknown`] the
-    /// highest price that a route can have.
+    /// it is the highest tier's, for [`Pricing::ByUsage`] the maximum hold, and for [`Pricing::Unknown`] the highest
+    /// price that a route can have.
     #[must_use]
     pub fn price(&self, lookback_seconds: u64) -> Credits {
         match &self.pricing {

@@ -8,10 +8,10 @@ use super::object::{Object, UnknownKeys, documentation, member};
 use super::problem::Problems;
 use crate::catalogue::free_statuses::FreeStatuses;
 
-/// The key of a route, and of the file for routes without it.
+/// The key of a route, and of the file for routes that do not set it.
 pub(super) const KEY: &str = "upstream";
-/// Whether a request that may have reached an upstream is sent to the next one, whatever its method; or after which
-/// statuses it is too.
+/// Whether a request that may have reached an upstream is sent to the next one, whatever its method, and after which
+/// other statuses it is.
 pub(super) const RETRY_KEY: &str = "retry";
 
 const NAME_MAX: usize = 40;
@@ -37,7 +37,7 @@ const NAME_MAX: usize = 40;
 pub struct RouteUpstreams {
     steps: Arc<[Vec<String>]>,
     retries: bool,
-    /// Which responses cause failover to the next upstream. Those that are always free belong to them.
+    /// Which responses cause failover to the next upstream. Always-free statuses are included.
     retried_statuses: Option<FreeStatuses>,
 }
 

@@ -154,7 +154,7 @@ fn check_type(schema: &Object<'_>) -> Result<(), String> {
     }
 }
 
-/// Checks the types and required members of an example, and notes each value that does not fit. It is not a full
+/// Checks the types and required members of an example, and records each value that does not fit. It is not a full
 /// validation: it finds examples that were left behind when their schema changed.
 pub(super) fn check_example(schema: &Value, example: &Value, location: &str, problems: &mut Problems) {
     let types: Vec<&str> = match &schema["type"] {

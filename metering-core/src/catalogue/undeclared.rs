@@ -1,7 +1,7 @@
 //! Query parameters that a client may not send although its route accepts any (`"query": "any"`).
 //!
-//! The gateway cannot know how an upstream reads undeclared parameters. It refuses those that could undo its checks:
-//! another spelling of a declared parameter, another method, another model, a response without its report.
+//! The gateway cannot know how an upstream reads undeclared parameters. It refuses parameters that could undo its
+//! checks: another spelling of a declared parameter, another method, another model, a response without its report.
 
 use crate::access::key::ApiKey;
 use crate::catalogue::route::{ParamLocation, Route};

@@ -236,7 +236,7 @@ impl ExactCost {
     /// once.
     pub(super) fn times(self, factor: Count) -> Self {
         let product = || {
-            // The factor as whole and billionths, so that no intermediate product is larger than the result.
+            // The factor as whole and billionths, so no intermediate product is larger than the result.
             let (whole, billionths) = (factor.billionths / BILLION, factor.billionths % BILLION);
             let (high, low) = (self.0? / BILLION, self.0? % BILLION);
             let exact = high.checked_mul(factor.billionths)?.checked_add(low.checked_mul(whole)?)?;

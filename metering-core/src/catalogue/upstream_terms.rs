@@ -40,7 +40,7 @@ impl UsagePrice {
         Arc::clone(own.unwrap_or(self))
     }
 
-    /// The upstreams with a price of their own, each with it, in the file's order.
+    /// The upstreams with their own prices, each with its price, in the file's order.
     pub fn upstreams(&self) -> impl Iterator<Item = (&str, &Self)> {
         self.upstreams.iter().filter_map(|terms| Some((&*terms.upstream, &**terms.price.as_ref()?)))
     }
@@ -74,7 +74,7 @@ impl UsagePrice {
     }
 }
 
-/// Replaces the name in a body, and no other byte of it.
+/// Replaces the name in a body, and changes no other byte of it.
 fn renamed_in_body(model: &UpstreamModel, pointer: &Pointer, body: &[u8]) -> Option<Vec<u8>> {
     let json = std::str::from_utf8(body).ok()?;
     let found = look_up(json, &[pointer]).ok()?;

@@ -49,8 +49,8 @@ pub struct UsagePrice {
     pub(super) estimate: Option<Estimate>,
     /// The units that are tokens, if they are listed.
     pub(super) tokens: Option<Vec<Box<str>>>,
-    /// The prices of models, if they have their own. The amounts above then hold for all of them: the highest maximum, the
-    /// lowest minimum, the dearest of each unit.
+    /// The prices of models, if they have their own. The amounts above then apply to all of them: the highest maximum,
+    /// the lowest minimum, the highest price of each unit.
     pub(super) models: Option<ByModel>,
     /// For the price of a model: the name or pattern that it is listed under.
     pub(super) listed_as: Option<Box<str>>,
@@ -144,7 +144,7 @@ impl UsagePrice {
     }
 
     /// The amount to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`].
-    /// Without an estimate, the maximum. It covers the dearest upstream.
+    /// Without an estimate, the maximum. It covers the most expensive upstream.
     ///
     /// `body` is the request's whole body. Pass `None` when it is encoded (`Content-Encoding`) or was not read: its
     /// length then reveals nothing about its content.
@@ -167,7 +167,7 @@ impl UsagePrice {
     }
 
     /// The prices of models, in the file's order: each name, or the beginning of names and an asterisk. None when all
-    /// requests have the same price. Otherwise a request has that of its model
+    /// requests have the same price. Otherwise a request has the price of its model
     /// ([`Route::usage_price_of`](crate::catalogue::Route::usage_price_of)).
     ///
     /// ```
@@ -194,7 +194,7 @@ impl UsagePrice {
         self.listed_as.as_deref()
     }
 
-    /// The price that was listed under this name or pattern: the one that is now, or else that of the model with this
+    /// The price that was listed under this name or pattern: the current one, or else the price of the model with this
     /// name.
     #[must_use]
     pub fn of_listed(&self, listed_as: &str) -> Option<&Arc<Self>> {
@@ -230,14 +230,14 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`] and at most a million, so
-    /// that an absurd report cannot use up the range of an account's totals.
+    /// The cost of a request that reports credits: the reported amount, but at least [`UsagePrice::min`] and at most a
+    /// million, so an absurd report cannot use up the range of an account's totals.
     #[must_use]
     pub fn cost_of_credits(&self, reported: Credits) -> Credits {
         reported.max(self.min).min(MAX_COST)
     }
 
-    /// The amount to capture when the response has no readable report. Never more than `held`.
+    /// The amount to capture when the response has no readable report. At most `held`.
     #[must_use]
     pub fn without_report(&self, held: Credits) -> Credits {
         match self.missing {

@@ -88,7 +88,7 @@ fn next_text_is_read_as_by_a_new_scanner() {
         scanner.restart();
         assert!(!scanner.is_array());
     }
-    // The number of the text that was cut off may have gone on.
+    // The number that was cut off may have continued.
     assert_eq!(found, [b"1", b"3"]);
 }
 

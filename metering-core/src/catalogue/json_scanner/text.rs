@@ -1,14 +1,14 @@
-//! The string, name or number that a scanner reads: its start is kept, the rest is only counted.
+//! The string, name or number that a scanner reads: its start is kept, and the rest is only counted.
 
 use crate::catalogue::byte_search::position;
 
-/// How much is kept: more than a pointer's token or a number that can be read has.
+/// The number of bytes kept: more than the length of any pointer's token or readable number.
 const KEPT_BYTES: usize = 257;
 
 #[derive(Debug, Default)]
 pub(super) struct Text {
     start: Vec<u8>,
-    /// The length of all of it, decoded.
+    /// Its full length, decoded.
     bytes: u64,
     is_wanted: bool,
     escape: Escape,

@@ -1,7 +1,7 @@
 //! Turns a preset's units into the route's: where they are reported, their limits, and their prices.
 //!
-//! A unit that no model prices is part of the unit that it belongs to, so that no token is free by accident and none is
-//! charged twice.
+//! A unit that no model prices is counted in its parent unit, so no token is free by accident and none is charged
+//! twice.
 
 use super::data::{Preset, UnitRule};
 use crate::catalogue::json_tree::Tree;
@@ -9,7 +9,7 @@ use crate::catalogue::upstream_file;
 
 /// The keys of a model that have amounts by unit.
 const BY_UNIT: [&str; 3] = ["units", "per_million", "limits"];
-/// Those of them with prices.
+/// The included units with prices.
 const PRICES: [&str; 2] = ["units", "per_million"];
 /// The key of a model that has such amounts for single upstreams.
 const UPSTREAMS: &str = upstream_file::KEY;
@@ -72,7 +72,7 @@ impl<'p> Active<'p> {
         root
     }
 
-    /// Gives a model the price of each unit that it has none of: that of the unit's parent. The same applies to limits.
+    /// Gives a model a price for each unit without one: the price of the unit's parent. The same applies to limits.
     pub(super) fn fill(&self, model: &mut Tree) {
         for unit in &self.units {
             let mut parent = unit.of.as_deref().and_then(|name| self.preset.unit(name));
