@@ -200,7 +200,7 @@ impl Catalogue {
 
     /// What an amount of credits buys, in plain words. Each text is an alternative, such as `1,000 searches` and `about
     /// 330 reports`. Counts the routes that have a `unit`, or else those of `most_used`, which are routes of this
-    /// catalogue, the most used first; if there are none, the first ones of different prices.
+    /// catalogue, the most used first; if there are none, the first routes with different prices.
     #[must_use]
     pub fn buys(&self, credits: Credits, most_used: &[&Route]) -> Vec<String> {
         buying_power::of(&self.routes, most_used, credits)

@@ -61,9 +61,9 @@ impl Clock for SystemClock {
 /// A lower bound on the difference between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSkew {
-    /// It is ahead by at least this.
+    /// It is at least this far ahead.
     Ahead(Duration),
-    /// It is behind by at least this.
+    /// It is at least this far behind.
     Behind(Duration),
 }
 

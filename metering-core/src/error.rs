@@ -136,7 +136,7 @@ pub enum Error {
     MaxCostExceeded {
         /// The request's price, or the most that it may cost.
         price: Credits,
-        /// The bound that came with it.
+        /// The limit that came with it.
         max_cost: MaxCost,
         /// Whether the price is the most that it may cost.
         is_maximum: bool,
@@ -316,7 +316,7 @@ impl Error {
         Self::Payment(Box::new(PaymentError::Chain(cause)))
     }
 
-    /// Why a chain could not be read, in words for operators, if this error comes from that.
+    /// Why a chain could not be read, in words for operators, if it caused this error.
     #[must_use]
     pub fn chain_problem(&self) -> Option<&ChainError> {
         match self {

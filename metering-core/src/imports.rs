@@ -24,7 +24,7 @@ use crate::usage::UsageLine;
 /// An account to import.
 #[derive(Debug, Clone)]
 pub struct ImportedAccount {
-    /// Its id. Derived from the source, so that importing the same account again finds it.
+    /// Its id. Derived from the source, so importing the same account again finds it.
     pub id: AccountId,
     /// Its name.
     pub agent_name: AgentName,

@@ -32,7 +32,7 @@ named_enum! {
 /// The contents of a receipt. It is on disk before it is signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Whose balance changed.
+    /// The account whose balance changed.
     pub account: AccountId,
     /// The key that the request came with.
     pub key: KeyNumber,
@@ -44,7 +44,7 @@ pub struct Statement {
     pub line: UsageLine,
     /// The version of the price list that the price is from; `None` if that is not known.
     pub price_version: Option<PriceNumber>,
-    /// How much, above zero. A refund adds it to the balance; the others subtract it.
+    /// The amount, above zero. A refund adds it to the balance; the others subtract it.
     pub amount: Credits,
     /// The balance after it; `None` for a request that is looked up later, when it is no longer known.
     pub balance: Option<Credits>,

@@ -98,8 +98,7 @@ impl Retries {
     }
 }
 
-/// Between half of `wait` and all of it, depending on `random`, so that callers that failed together do not retry
-/// together.
+/// Between half of `wait` and all of it, depending on `random`, so callers that failed together do not retry together.
 ///
 /// ```
 /// use std::time::Duration;

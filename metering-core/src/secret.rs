@@ -70,8 +70,8 @@ pub struct Secret<K> {
 ///
 /// A fast hash is enough: secrets have at least 190 random bits, so they cannot be guessed.
 ///
-/// Hashes of the same bytes are equal. One that was made of a key, not of bytes, also has the key's
-/// [`hint`](crate::access::KeyHint), for whoever stores it.
+/// Hashes of the same bytes are equal. A secret that was generated from a key, not from bytes, also has the key's
+/// [`hint`](crate::access::KeyHint), to store with it.
 #[derive(Clone, Copy)]
 pub struct SecretHash<K> {
     bytes: [u8; 32],

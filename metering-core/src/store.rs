@@ -137,12 +137,12 @@ pub trait Store: KeyStore + HoldStore {
     /// others are still recorded.
     ///
     /// The outcome of an accepted charge with a request id is kept for
-    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation.
+    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) under the key that it came with, also after a rotation.
     /// Until then a charge with the same id gets the first outcome; after that the id is new, even if the row still
     /// exists. Refusals are not kept.
     ///
     /// A hold lowers the balance until it is settled. A refund is booked on the day of its charge, and a hold's
-    /// captured amount on the day of the hold, even for a revoked account, so that records stay exact.
+    /// captured amount on the day of the hold, even for a revoked account, so records stay exact.
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
 
     /// Creates an account with its key and its first ledger entries.
@@ -188,7 +188,7 @@ pub trait Store: KeyStore + HoldStore {
 
     /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes,
     /// when it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)), or any key ever had the new
-    /// one: of several such callers, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
+    /// one: if several callers compete, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
     async fn replace_live_key(
         &self,
         old: &KeyHash,

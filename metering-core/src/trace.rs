@@ -1,7 +1,7 @@
 //! The spans of a charge, for tracing systems such as OpenTelemetry.
 //!
-//! All have one target, so that a program can record them apart from its log. They name no key, account or query. A
-//! span that no subscriber records costs one check.
+//! All have one target, so a program can record them apart from its log. They name no key, account or query. A span
+//! that no subscriber records costs one check.
 
 use tracing::Span;
 

@@ -1,4 +1,4 @@
-//! Sells a plan on a chain: a quote, the payment, the claim, a new key instead of a lost one, and a top-up.
+//! Sells a plan on a chain: a quote, the payment, the claim, a new key to replace a lost one, and a top-up.
 //!
 //! ```text
 //! cargo run -p metering-core --example sell_a_plan

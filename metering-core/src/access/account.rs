@@ -178,7 +178,7 @@ impl Default for RateLimits {
     }
 }
 
-/// An account's balance and the sums behind it. Always `balance = purchased + granted − used`.
+/// An account's balance and the totals behind it. Always `balance = purchased + granted − used`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Credits left to spend. Can go below zero: by less than the price of one request, or by more after an adjustment

@@ -129,7 +129,7 @@ impl BrowserSession {
     /// How many an account may have for its keys, and how many each of its members. One more ends the least recently used
     /// of the key that has the most.
     pub const MAX_PER_ACCOUNT: usize = 20;
-    /// How often its use is written: not with every request, so that reading an account costs no writes.
+    /// How often its use is written: not on every request, so reading an account costs no writes.
     pub const USE_NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
 
     /// Whether it has not expired. Its key must be live, too.

@@ -46,7 +46,7 @@ impl Key {
     pub const MAX_DEPTH: usize = 8;
     /// How many revoked and expired keys an account keeps, the newest ones. Older ones are deleted.
     pub const MAX_ENDED: usize = 1_000;
-    /// How long after its end such an older key is deleted at the earliest: longer than requests take, so that a refund
+    /// How long after its end such an older key is deleted at the earliest: longer than any request takes, so a refund
     /// finds the key that was charged.
     pub const ENDED_RETENTION: Duration = Duration::from_secs(60 * 60);
     /// How many revoked and expired secrets a key keeps, the newest ones. A rotation deletes older ones that ended more

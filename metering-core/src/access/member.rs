@@ -1,6 +1,6 @@
 //! Members of an account: people who sign in to it as themselves, each with a role.
 //!
-//! The holder of the account's first key owns it, whoever its members are. A member has no key: a link by email or a
+//! The holder of the account's first key owns it, whatever its members. A member has no key: a link by email or a
 //! signature of a wallet signs a browser in, and the session has the rights of the role, looked up with each request.
 
 use std::fmt;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// One thing that a key may be used for.
+    /// One permission of a key.
     #[non_exhaustive]
     pub enum Scope {
         /// Call metered routes.

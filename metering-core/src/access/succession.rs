@@ -1,4 +1,4 @@
-//! Derives the key that replaces another, so that a client can recover a lost response.
+//! Derives the key that replaces another, so a client can recover a lost response.
 //!
 //! A service stores only the hash of a key, so it cannot repeat a response that contains one. A client that sends an
 //! idempotency key with the rotation gets a new key that is derived from the old key and the idempotency key: the same

@@ -47,7 +47,7 @@ struct DaySum {
 type SaleKey = (u64, Option<String>, Address);
 
 impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
-    /// Nothing added yet.
+    /// Nothing has been added yet.
     #[must_use]
     pub fn new(days: DayRange) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         self.lines.keys().copied()
     }
 
-    /// The accounts that the report lists. Those that used as much are in the order of creation.
+    /// The accounts that the report lists. Accounts with equal usage are in the order of creation.
     #[must_use]
     pub fn top_accounts(&self) -> Vec<A> {
         let mut users: Vec<(&A, &Sum)> = self.users.iter().collect();

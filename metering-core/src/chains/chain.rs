@@ -38,7 +38,7 @@ pub struct Chain {
     pub chain_id: u64,
     /// Its display name.
     pub name: String,
-    /// A public RPC URL to recommend to clients; may be empty. Never the operator's own.
+    /// A public RPC URL to recommend to clients; may be empty. Never an address of the operator.
     pub public_rpc_url: String,
     /// The address that is paid.
     pub recipient: Address,
@@ -97,7 +97,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     /// one of `tokens` to it, and, if `tokens` holds the zero address, those that sent it the native coin. In chain
     /// order, each once. Use [`ChainReader::transaction`] to read what they paid.
     ///
-    /// A single block that is too large to search is reported separately, so that it does not hide the others.
+    /// A single block that is too large to search is reported separately, so it does not hide the others.
     async fn payments_to(
         &self,
         recipient: Address,
@@ -201,8 +201,8 @@ pub struct Evidence {
     /// The native coin that the transaction itself moved, excluding transfers by contracts on its behalf. `None` for
     /// types of transaction that do not show it, such as a list of calls.
     pub native: Option<NativeTransfer>,
-    /// Every `Transfer` event in its logs, in order (ERC-20). Any contract can emit any event, so only those of a known
-    /// token mean anything.
+    /// Every `Transfer` event in its logs, in order (ERC-20). Any contract can emit any event, so only events of a
+    /// known token count.
     pub transfers: Vec<TokenTransfer>,
 }
 
@@ -216,7 +216,7 @@ pub struct Heights {
     pub newest: u64,
     /// The newest block whose payments are credited.
     pub confirmed: u64,
-    /// The newest final block: payments up to it are no longer watched. Never above `confirmed`.
+    /// The newest final block: payments up to it are no longer watched. At most `confirmed`.
     pub finalized: u64,
 }
 
@@ -267,7 +267,7 @@ pub struct NativeTransfer {
 pub struct TokenTransfer {
     /// The contract that emitted it.
     pub token: Address,
-    /// Whose tokens were moved.
+    /// The owner of the moved tokens.
     pub from: Address,
     /// Who received them.
     pub to: Address,

@@ -88,7 +88,7 @@ pub fn signer(text: &str, signature: &WalletSignature) -> Option<Address> {
     signer_of_digest(&signing_digest(text), signature)
 }
 
-/// The wallet that signed a digest; `None` when the signature is invalid. The rules are those of [`signer`].
+/// The wallet that signed a digest; `None` when the signature is invalid. The rules are the same as for [`signer`].
 #[must_use]
 pub fn signer_of_digest(digest: &[u8; 32], signature: &WalletSignature) -> Option<Address> {
     let (rs, v) = signature.0.split_at_checked(64)?;

@@ -63,14 +63,14 @@ pub(crate) fn keccak<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// A number as a word of 32 bytes.
+/// Encodes a number as a word of 32 bytes.
 pub(crate) fn number(number: u128) -> [u8; 32] {
     let mut word = [0; 32];
     word[16..].copy_from_slice(&number.to_be_bytes());
     word
 }
 
-/// An address as a word of 32 bytes.
+/// Encodes an address as a word of 32 bytes.
 pub(crate) fn address(address: Address) -> [u8; 32] {
     let mut word = [0; 32];
     word[12..].copy_from_slice(address.as_bytes());

@@ -1,4 +1,4 @@
-//! The last 26 hours of the year 9999. Many write its end for "never", but jiff has no instants there, so that every
+//! The last 26 hours of the year 9999. Many write its end for "never", but jiff has no instants there; this way every
 //! instant has a date at every offset.
 
 use jiff::civil::date;

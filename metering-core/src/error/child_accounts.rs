@@ -34,7 +34,7 @@ pub enum ChildAccountError {
     /// Requests of the child are in progress.
     #[error("The account was not closed: its requests in progress hold {0} credits. Try again when they are done.")]
     InProgress(Credits),
-    /// A payment of the child is on its way.
+    /// A payment of the child is in progress.
     #[error("The account was not closed: a payment for it is on its way. Try again when it is credited.")]
     Paying,
     /// The child's balance is below zero.

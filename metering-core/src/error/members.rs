@@ -13,7 +13,7 @@ pub enum MemberError {
     /// The account has no such member or invitation.
     #[error("The account has no such member, and no such invitation.")]
     NoSuchMember,
-    /// The address is that of a member.
+    /// The address belongs to a member.
     #[error("This address already belongs to a member. Change the role with PATCH /members/{{id}} instead.")]
     IsMember,
     /// The account has reached its limit of members.

@@ -120,7 +120,7 @@ pub struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// Allows public addresses and those of `networks`. Metadata services of clouds are always refused. Write IPv4
+    /// Allows public addresses and addresses of `networks`. Metadata services of clouds are always refused. Write IPv4
     /// networks as IPv4: one in IPv6 notation (`::ffff:10.0.0.0/104`) has no effect.
     #[must_use]
     pub const fn with_networks(networks: Vec<IpNet>) -> Self {

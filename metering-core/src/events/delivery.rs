@@ -42,7 +42,7 @@ named_enum! {
     }
 }
 
-/// An event on its way to a webhook.
+/// An event in delivery to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Its id.
@@ -118,9 +118,9 @@ pub struct DueDelivery {
 /// Which deliveries to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
-    /// Those to this webhook; `None` for all webhooks.
+    /// Deliveries to this webhook; `None` for all webhooks.
     pub webhook: Option<WebhookId>,
-    /// Those in this state; `None` for all states.
+    /// Deliveries in this state; `None` for all states.
     pub state: Option<DeliveryState>,
     /// Only events of this kind; `None` for all kinds.
     pub kind: Option<EventKind>,
@@ -182,7 +182,7 @@ impl AttemptOutcome {
 }
 
 impl AttemptResult {
-    /// How much of the body of a response is kept.
+    /// How many bytes of a response's body are kept.
     pub const MAX_RESPONSE_BYTES: usize = 1024;
 }
 
@@ -244,8 +244,8 @@ impl Progress {
         if self.state == DeliveryState::Pending && self.next_at > now { self.resent(now) } else { self }
     }
 
-    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each
-    /// wait is twice the one before.
+    /// How long to wait after a failed attempt: as long as the delivery has been waiting already. Each wait is twice
+    /// the one before.
     fn backoff(&self, now: Timestamp) -> Duration {
         let [shortest, longest] = Self::WAITS;
         let millis = now.unix_millis().saturating_sub(self.since.unix_millis());

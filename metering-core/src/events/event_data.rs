@@ -232,7 +232,7 @@ pub struct PaymentEvent {
     /// The processor that took it; absent for a payment on a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
-    /// The processor's id of it.
+    /// The processor's id of the payment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor_id: Option<String>,
 }
@@ -310,7 +310,7 @@ impl EventData {
         }
     }
 
-    /// Names the processor of an event's payment, and the processor's id of it.
+    /// Names the processor of an event's payment, and the processor's id of the payment.
     pub(crate) fn paid_at(&mut self, processor: &str, id: &str) {
         if let Self::PaymentCredited(paid) | Self::PaymentReversed(paid) = self {
             (paid.processor, paid.processor_id) = (Some(processor.to_owned()), Some(id.to_owned()));

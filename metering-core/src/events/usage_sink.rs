@@ -68,7 +68,7 @@ pub struct UsageTotal {
     pub credits: Credits,
 }
 
-/// A total that is on its way to a sink.
+/// A total that is being sent to a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StagedTotal {
     /// The total.
@@ -229,7 +229,7 @@ impl SentUsage {
         hex::encode(&digest[..16])
     }
 
-    /// Within the day, so that receivers who add up by day count it there.
+    /// Within the day, so receivers who add up by day count it there.
     fn time(&self, staged_at: Timestamp) -> Timestamp {
         let (first, next) = (self.day.start(), Day::from_unix_days(self.day.unix_days().saturating_add(1)).start());
         staged_at.clamp(first, next.saturating_sub(Duration::from_millis(1)).max(first))

@@ -12,7 +12,7 @@ pub struct WebhookHealth {
     pub waiting: u64,
     /// The first of them, which all others wait for; `None` if none is pending.
     pub first: Option<Delivery>,
-    /// When an event arrived last; `None` if none of those that are kept did.
+    /// When the last event arrived; `None` if no stored event did.
     pub last_delivered_at: Option<Timestamp>,
 }
 

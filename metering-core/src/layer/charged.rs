@@ -84,7 +84,7 @@ struct State {
     receipt: Option<Box<WantedReceipt>>,
 }
 
-/// How long a response waits until its hold is settled. Settling continues without it.
+/// How long a response waits until its hold is settled. Settling continues in the background.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 impl Charged {
@@ -93,7 +93,7 @@ impl Charged {
         Self::of(service, slot, route, Money::Charged(receipt))
     }
 
-    /// `usage_price` is that of the request, whose model may have its own.
+    /// `usage_price` belongs to the request, whose model may have its own.
     pub(super) fn held(
         service: &Arc<Service>,
         mut guard: HoldGuard,

@@ -66,7 +66,7 @@ impl Outgoing {
         }
     }
 
-    /// The response is not that of a route of the catalogue.
+    /// The response does not come from a route of the catalogue.
     pub(super) fn pass(&mut self) {
         self.shape = None;
     }

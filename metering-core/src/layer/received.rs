@@ -62,7 +62,7 @@ impl Received {
         self.known & ((1 << CREDENTIALS) - 1) != 0
     }
 
-    /// The values of all lines of a header. `headers` must be those of the same request. A header of [`NAMES`] that the
+    /// The values of all lines of a header. `headers` must belong to the same request. A header of [`NAMES`] that the
     /// request does not have is not looked up.
     pub(super) fn values<'h>(
         self,

@@ -40,7 +40,7 @@ pub enum ClientMetadataError {
     /// None of the redirect URIs can be used.
     #[error("redirect_uris must have 1 to {REDIRECT_URIS_MAX} entries, and one at least that can be used: each {0}")]
     RedirectUris(RedirectUriError),
-    /// Something else.
+    /// Another error.
     #[error("{0}")]
     Other(String),
 }

@@ -21,7 +21,7 @@ pub struct Grant {
     pub id: GrantId,
     /// The account.
     pub account: AccountId,
-    /// The owner's key, below which that of the client is.
+    /// The owner's key, which is the parent of the client's key.
     pub parent: KeyId,
     /// The client's id.
     pub client: String,
@@ -56,7 +56,7 @@ pub enum GrantRefusal {
     /// It is a code that was not redeemed yet, or a refresh token, and the other is needed.
     #[error("this is not a token of the kind that grant_type names")]
     Kind,
-    /// It belongs to another client.
+    /// It was issued to another client.
     #[error("the code or refresh token was given to another client_id")]
     Client,
     /// The code was sent elsewhere.
@@ -65,7 +65,7 @@ pub enum GrantRefusal {
     /// The code verifier does not match: another client requested the code.
     #[error("code_verifier does not match the code_challenge of the authorization request")]
     Verifier,
-    /// The token is for something else.
+    /// The token is for another resource.
     #[error("resource is not that of the authorization request")]
     Resource,
     /// The key of the grant is gone, switched off, or was rotated by its owner.

@@ -26,7 +26,7 @@ hex_word!(AuthorizationNonce, AuthorizationNonceError);
 /// The message that the owner of tokens signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Authorization {
-    /// Whose tokens are moved, and who signs.
+    /// The owner of the tokens, who signs.
     pub from: Address,
     /// Who receives them.
     pub to: Address,
@@ -60,7 +60,7 @@ pub enum AuthorizationFault {
         /// Who it names.
         found: Address,
     },
-    /// It pays too much or too little.
+    /// The amount is too large or too small.
     #[error("it pays {} units, not {}", found.get(), expected.get())]
     Amount {
         /// The amount on offer.

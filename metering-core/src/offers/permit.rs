@@ -1,7 +1,8 @@
 //! Signed permits to transfer at most an amount (Permit2, `permitWitnessTransferFrom`), as x402's scheme `upto` uses them.
 //!
-//! The owner of tokens has approved the contract Permit2, and signs who may be paid, by whom, and at most how much. One
-//! facilitator, which is part of the signed message, lets a proxy contract transfer any part of the amount, once.
+//! The owner of tokens has approved the contract Permit2, and signs the recipient, the facilitator, and the maximum
+//! amount. One facilitator, which is part of the signed message, lets a proxy contract transfer any part of the amount,
+//! once.
 
 use crate::chains::address::Address;
 use crate::chains::signature::signer_of_digest;

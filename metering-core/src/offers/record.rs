@@ -26,7 +26,7 @@ pub struct AuthorizationId {
     pub chain_id: u64,
     /// The token's contract.
     pub token: Address,
-    /// Whose tokens are moved.
+    /// The owner of the tokens.
     pub payer: Address,
     /// The payer's nonce.
     pub nonce: AuthorizationNonce,
@@ -62,7 +62,7 @@ pub struct SignedAuthorization {
     pub chain_id: u64,
     /// The token's contract.
     pub token: Address,
-    /// The signed message.
+    /// The signed authorization.
     pub authorization: Authorization,
     /// The payer's signature.
     pub signature: WalletSignature,
@@ -91,7 +91,7 @@ pub struct AuthorizationRecord {
     pub signed: SignedAuthorization,
     /// The account to credit.
     pub account: AccountId,
-    /// The plan or credits that it buys.
+    /// The credits that it buys.
     pub credits: Credits,
     /// The request that it came with, if that had no key. It pays for this request only.
     pub request: Option<Fingerprint>,
@@ -203,7 +203,7 @@ pub struct GasPlace {
     pub nonce: u64,
 }
 
-/// A transaction that was signed and stored before it was sent, so that it can be sent again after a crash.
+/// A transaction that was signed and stored before it was sent, so it can be sent again after a crash.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Submission {
     /// Its hash.

@@ -86,9 +86,9 @@ pub struct NewAuditEntry {
     pub subject: String,
     /// The reason; empty if the command line gave none.
     pub reason: String,
-    /// The parameters of the action, as a JSON object: amounts, notes, limits. Never a secret.
+    /// The parameters of the action, as a JSON object: amounts, notes, limits. Never contains a secret.
     pub request: String,
-    /// The subject before, as JSON, if it existed. Never a secret.
+    /// The subject before, as JSON, if it existed. Never contains a secret.
     pub before: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub struct AuditOutcome {
     pub result: AuditResult,
     /// Why it was refused; empty if it was taken.
     pub detail: String,
-    /// The subject afterwards, as JSON, if the action was taken. Never a secret.
+    /// The subject afterwards, as JSON, if the action was taken. Never contains a secret.
     pub after: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub struct AuditQuery {
     pub before: Option<AuditId>,
     /// Only entries about this kind of action, such as `account.grant`.
     pub action: Option<String>,
-    /// Only entries written then.
+    /// Only entries written in this period.
     pub at: Period,
 }
 

@@ -23,7 +23,7 @@ pub struct ErasedPart {
     pub records: u64,
 }
 
-/// For how long records of people's actions are kept. `None` means as long as the store keeps them by itself.
+/// For how long records of people's actions are kept. `None` means the store's own retention.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Whether everything is kept as long as the store keeps it by itself.
+    /// Whether everything is kept for the store's own retention.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()

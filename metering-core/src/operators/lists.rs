@@ -75,11 +75,11 @@ impl Period {
 /// Which accounts to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountFilter {
-    /// Those whose name begins with this, in any case.
+    /// Names that begin with this, in any case.
     pub name_prefix: Option<String>,
-    /// Those created then.
+    /// Created in this period.
     pub created: Period,
-    /// Those in this state.
+    /// In this state.
     pub state: Option<AccountState>,
 }
 
@@ -94,9 +94,9 @@ impl AccountFilter {
 /// Which credited payments to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentFilter {
-    /// Those recorded then.
+    /// Recorded in this period.
     pub recorded: Period,
-    /// Those in this state.
+    /// In this state.
     pub state: Option<PaymentState>,
 }
 

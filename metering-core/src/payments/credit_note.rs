@@ -1,7 +1,7 @@
 //! Credit notes: amounts that were taken back from a payment that has a receipt. Like receipts, they are not stored:
 //! they are derived from the reversals, and their numbers depend only on data that never changes.
 //!
-//! Those in force never exceed the payment, and together have its tax when they take all of it back.
+//! The notes in force never exceed the payment, and together have its tax when they take the whole payment back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::payments::processor::{ProcessorRef, ProcessorReversal};
 use crate::payments::receipt::{ReceiptNumber, ReceiptNumberError};
 use crate::payments::tax::TaxRate;
 
-/// The number of a credit note: that of its receipt with `C-` instead of `R-`, and a part of its own in hexadecimal.
+/// The number of a credit note: the receipt's number with `C-` instead of `R-`, and its own part in hexadecimal.
 ///
 /// ```
 /// use metering_core::payments::CreditNoteNumber;
@@ -63,8 +63,8 @@ impl CreditNoteNumber {
         self.receipt
     }
 
-    /// Which credit note of its receipt it is, never 0: a count for removals by a chain, the beginning of a hash for those of
-    /// a processor.
+    /// The part of the number, never 0: a count for removals by a chain, the beginning of a hash for reversals of a
+    /// processor.
     #[must_use]
     pub const fn part(&self) -> u32 {
         self.part
@@ -96,7 +96,7 @@ impl FromStr for CreditNoteNumber {
 pub(crate) struct CreditNote {
     pub(crate) number: CreditNoteNumber,
     pub(crate) issued_at: Timestamp,
-    /// How much of the payment was taken back, in the smallest unit of its token or currency.
+    /// The amount of the payment that was taken back, in the smallest unit of its token or currency.
     pub(crate) amount: TokenUnits,
     /// Why; may be empty.
     pub(crate) reason: String,

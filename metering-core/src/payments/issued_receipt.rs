@@ -20,8 +20,8 @@ pub struct IssuedReceipt {
     pub account: AccountId,
     /// The payment.
     pub tx: TxRef,
-    /// Which credit note of the payment it is ([`CreditNoteNumber::part`](crate::payments::CreditNoteNumber::part)); 0 for the
-    /// receipt.
+    /// The number of the credit note within the payment
+    /// ([`CreditNoteNumber::part`](crate::payments::CreditNoteNumber::part)); 0 for the receipt.
     pub part: u32,
     /// The number of the terms that held.
     pub terms: u32,
@@ -55,7 +55,7 @@ pub struct NumberPrefix(String);
 )]
 pub struct NumberPrefixError;
 
-/// A consecutive number: those of a series have no gaps.
+/// A consecutive number: a series has no gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsecutiveNumber {
     /// The prefix, with its year.
@@ -113,7 +113,8 @@ impl fmt::Display for ConsecutiveNumber {
     }
 }
 
-/// Whether a text without a placeholder can be a series. It does not end with a digit, so that no two numbers look the same.
+/// Whether a text without a placeholder can be a series. It does not end with a digit, or two numbers could look the
+/// same.
 fn is_series(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     text.bytes().all(plain) && text.bytes().last().is_some_and(|last| !last.is_ascii_digit())

@@ -70,8 +70,8 @@ impl Payment {
 impl PaymentTarget {
     /// Finds the payment to this target in a transaction of its chain.
     ///
-    /// For a token, there must be exactly one `Transfer` of it to the recipient: with two, it is unclear which is
-    /// meant. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
+    /// For a token, there must be exactly one `Transfer` of it to the recipient: with two, it is unclear which one
+    /// pays. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
     /// contracts leave no evidence.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl PaymentTarget {
         })
     }
 
-    /// The payment of exactly this amount by this payer, whatever else the transaction pays; `None` if there is none.
+    /// The payment of exactly this amount by this payer, whatever else is in the transaction; `None` if there is none.
     ///
     /// For signed authorizations, which name both. Anyone may execute several of them in one transaction, or add
     /// another transfer, without invalidating the payment.

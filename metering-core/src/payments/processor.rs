@@ -1,8 +1,8 @@
 //! Payments that a processor took, such as card payments: their names, and their reversals.
 //!
 //! A payment at a processor is recorded like one on a chain, so that ledger, receipts, reports and moves need no second
-//! kind of payment: its transaction is on the chain 0, which no chain has (EIP-155), and the hash is that of the processor
-//! and the processor's id.
+//! kind of payment: its transaction is on the chain 0, which no chain has (EIP-155), and the hash is computed from the
+//! processor's name and id.
 
 use sha3::{Digest, Sha3_256};
 
@@ -32,7 +32,7 @@ pub struct ProcessorRef {
     id: String,
 }
 
-/// The names are not those of a payment at a processor.
+/// The names are not valid for a payment at a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProcessorRefError {
     /// The processor's name.
@@ -68,7 +68,7 @@ impl ProcessorRef {
         &self.processor
     }
 
-    /// The processor's id of it.
+    /// The processor's id of the payment.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
@@ -132,7 +132,7 @@ impl ProcessorReversal {
             begins = *again;
         }
         periods.push((begins, self.restored_at));
-        // One that ended when it began took nothing back.
+        // A reversal that ended when it began took nothing back.
         periods.retain(|(begins, ends)| *ends != Some(*begins));
         periods
     }

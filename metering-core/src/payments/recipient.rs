@@ -36,7 +36,7 @@ impl NotBefore {
     /// any other fault takes precedence.
     ///
     /// # Errors
-    /// The verdict's error, or that of [`NotBefore::check`].
+    /// The verdict's error, or the error of [`NotBefore::check`].
     pub fn after(self, verdict: Result<Payment, PaymentFault>, block: &Block) -> Result<Payment, PaymentFault> {
         match verdict {
             Ok(_) | Err(PaymentFault::Unconfirmed(_)) => self.check(block.number, block.time).and(verdict),

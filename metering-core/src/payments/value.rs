@@ -20,7 +20,7 @@ pub struct ConvertedAmount {
     pub amount: CurrencyAmount,
     /// The value of one token.
     pub rate: ExchangeRate,
-    /// Whose rate it was.
+    /// The source of the rate.
     pub source: String,
     /// The time of the rate.
     pub as_of: Timestamp,

@@ -56,7 +56,7 @@ impl Access {
     /// Who holds a key: its account, and the key with those that it is below.
     ///
     /// # Errors
-    /// As [`Access::authenticate`].
+    /// See [`Access::authenticate`].
     pub async fn key_holder(&self, caller: impl Into<Caller<'_>>) -> Result<KeyHolder, Error> {
         let span = info_span!(target: trace::TARGET, "authenticate");
         self.holder(caller.into(), None).instrument(span).await
@@ -73,7 +73,7 @@ impl Access {
     /// The account that owns a key which has one of these scopes.
     ///
     /// # Errors
-    /// As [`Access::authorize`].
+    /// See [`Access::authorize`].
     pub async fn authorize_any(&self, caller: impl Into<Caller<'_>>, scopes: &[Scope]) -> Result<Account, Error> {
         Ok(self.holder_with_any(caller.into(), scopes).await?.account)
     }
@@ -81,7 +81,7 @@ impl Access {
     /// The caller's key, if it has this scope.
     ///
     /// # Errors
-    /// As [`Access::authorize`].
+    /// See [`Access::authorize`].
     pub async fn current_key(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Key, Error> {
         let holder = self.holder(caller.into(), Some(scope)).await?;
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
@@ -109,7 +109,7 @@ impl Access {
         self.holder_as(caller, scope, scope.map_or(Right::Read, Right::of)).await
     }
 
-    /// Like [`Access::holder`], where a member needs another right than that of the scope.
+    /// Like [`Access::holder`], where a member needs another right than the scope's.
     pub(super) async fn holder_as(
         &self,
         caller: Caller<'_>,

@@ -177,7 +177,7 @@ impl Service {
         };
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = match route.filter(|_| by_volume.is_some()) {
-            // Counted under the catalogue's template, so that a caller's template cannot start a new count.
+            // Counted under the catalogue's template, so a caller's template cannot start a new count.
             Some(route) => route.usage_line(source),
             None => self.bounded_line(key, template, described.method, source).await,
         };

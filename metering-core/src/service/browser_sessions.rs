@@ -1,7 +1,7 @@
 //! Sessions of browsers: a key, or a link that signs in, exchanged for a token that a browser keeps as a cookie.
 //!
-//! A session has the rights of its key. Every request looks up the session and then the key, so whatever ends one of them
-//! ends the session, in every process.
+//! A session has the rights of its key. Every request looks up the session and then the key, so the end of either ends
+//! the session, in every process.
 
 mod sign_in;
 
@@ -126,7 +126,7 @@ impl<'s> BrowserSessions<'s> {
             }
         }
         let member = match session.member {
-            // Read with each request, so that a change of the role takes effect immediately.
+            // Read with each request, so a change of the role takes effect immediately.
             Some(id) => match self.member(&session.account, id).await? {
                 Some(member) => Some(Arc::new(member)),
                 None => return Ok(None),

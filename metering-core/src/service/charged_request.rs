@@ -140,7 +140,7 @@ impl ChargedRequest {
         words
     }
 
-    /// The request, with these words about it; `None` if it is not among the account's activity.
+    /// The request, with this text about it; `None` if it is not among the account's activity.
     #[must_use]
     pub fn document(&self, explanation: String) -> Option<RequestDocument> {
         let entry = self.entries.first()?;

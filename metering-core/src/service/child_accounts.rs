@@ -220,7 +220,7 @@ impl<'s> ChildAccounts<'s> {
         let mut by_day: BTreeMap<Day, (u64, Credits)> = BTreeMap::new();
         for used in self.store()?.child_usage(&parent, window).await? {
             let org_id = used.account.to_string();
-            // Those of one account follow each other.
+            // The rows of one account are consecutive.
             match data.last_mut().filter(|last| last.org_id == org_id) {
                 Some(last) => {
                     last.usage_events = last.usage_events.saturating_add(used.usage_events);

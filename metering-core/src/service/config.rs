@@ -60,7 +60,7 @@ pub struct ServiceConfig {
 }
 
 impl ServiceConfig {
-    /// The service's name in texts to sign, so that signers see which service they sign for.
+    /// The service's name in texts to sign, so signers see which service they sign for.
     pub(super) fn name(&self) -> String {
         match self.public_url.as_str() {
             "" => "The metering service".to_owned(),

@@ -178,12 +178,12 @@ impl Emails<'_> {
         let account = match self.setup.store()?.recover_key(&token.hash(), key.hash(), self.access.now()).await? {
             Some(account) => {
                 if let Ok(mailer) = self.setup.mailer() {
-                    // Nothing depends on the notice.
+                    // The notice is optional.
                     let _ = mailer.queue(MailRequest::KeyReplaced(account.id.clone()));
                 }
                 account
             }
-            // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this key.
+            // Perhaps an earlier attempt replaced it. Only the holder of both inputs can derive this key.
             None => self.access.store.account_by_key(&key.hash()).await?.ok_or(SignupError::LinkNotLive)?,
         };
         Ok(recovered(self.access, &account, key).await)

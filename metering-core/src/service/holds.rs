@@ -183,8 +183,8 @@ impl<'h> Holds<'h> {
         self.access.store.hold(&id).await?.ok_or(Error::NoSuchRequest)
     }
 
-    /// The price that a hold is captured by, if its route is priced by usage: that of the model that the report or the
-    /// request's path names. Without one, units have no price; an amount is captured by the rules for all models.
+    /// The price that a hold is captured by, if its route is priced by usage: the price of the model that the report or
+    /// the request's path names. Without one, units have no price; an amount is captured by the rules for all models.
     fn price_of(self, hold: &Hold, report: &CaptureRequest) -> Result<Option<&'h Arc<UsagePrice>>, Error> {
         let route = route_of_template(self.catalogue, hold.line.template(), &hold.line.http_method);
         let Some((route, price)) = route.and_then(|route| Some((route, route.usage_price()?))) else { return Ok(None) };

@@ -35,7 +35,7 @@ use crate::wire::{
 
 /// The most keys in one response.
 const MAX_ENTRIES: u32 = 100;
-/// Stands for the caller's own key, in place of an id.
+/// Means the caller's own key, in place of an id.
 const CURRENT: &str = "current";
 
 /// Separate the secrets of keys that were made or rotated with an idempotency key from all others.

@@ -81,7 +81,7 @@ pub(super) struct Charging {
     pub(super) billing: BillingSettings,
     pub(super) own_templates: Arc<OwnTemplates>,
     pub(super) price_store: Option<Arc<dyn PriceStore>>,
-    /// That of the catalogue.
+    /// The catalogue's prices.
     pub(super) price_version: Option<PriceNumber>,
     /// `None` when the service signs no receipts.
     pub(super) receipts: Option<ReceiptSetup>,

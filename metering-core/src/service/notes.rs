@@ -1,7 +1,7 @@
 //! Notes of operators on accounts.
 //!
-//! A note is the parameter of an action in the audit log, which keeps who wrote it and when, and never changes. An erasure
-//! removes it from there.
+//! A note is the parameter of an action in the audit log, which keeps the author and the time, and never changes. An
+//! erasure removes it from there.
 
 use std::sync::Arc;
 

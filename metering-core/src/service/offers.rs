@@ -21,7 +21,7 @@ pub struct Offers<'s> {
 }
 
 impl Service {
-    /// Takes payments that come with requests, and offers them in refusals for lack of credits.
+    /// Takes payments that come with requests, and offers them in refusals for insufficient credits.
     #[must_use]
     pub fn with_request_payments(mut self, payments: Arc<dyn RequestPayments>) -> Self {
         self.charging.request_payments = Some(payments);
@@ -127,7 +127,7 @@ impl<'s> Offers<'s> {
         self.payments?.settle_usage(payment).await
     }
 
-    /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.
+    /// The key that a request is charged to when it came with neither a key nor a payment: the key of its wallet.
     pub(super) async fn key_without_credentials(self, sign_in: Option<&str>, price: Credits) -> Result<KeyHash, Error> {
         let payments = self.offering().filter(|payments| payments.accepts_keyless()).ok_or(Error::Unauthorized)?;
         payments.key_of_wallet(sign_in.ok_or(Error::PaymentRequired { price })?, price).await

@@ -42,8 +42,8 @@ use crate::service::{Access, PaymentSettings, RequestPayments, UsedRoutes};
 use crate::store::PaymentStore;
 use crate::wire::PlansDocument;
 
-/// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
-/// requests on an empty balance must not make the store read them every time.
+/// How long the plans are cached. A request refused for insufficient credits lists them, and a client that keeps
+/// sending requests on an empty balance must not make the store read them every time.
 const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Plans, and the payments for them, from [`Service::payments`].

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::access::account::AccountId;
 use crate::receipts::{ReceiptScope, ReceiptSigner, Statement};
 
-/// How long a response waits for its receipt. One that takes longer is left out.
+/// How long a response waits for its receipt. A signature that takes longer is left out.
 const SIGN_WAIT: Duration = Duration::from_secs(1);
 
 /// The signer of receipts, and the accounts that always get them.

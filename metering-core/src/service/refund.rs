@@ -48,7 +48,7 @@ impl Service {
 
     /// Refunds a charge like [`Service::refund`], before the response to its request is sent.
     ///
-    /// Runs in its own task, so that the refund is made even if the client goes away.
+    /// Runs in its own task, so the refund is made even if the client goes away.
     ///
     /// ```
     /// use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
@@ -119,7 +119,7 @@ impl Service {
         }
     }
 
-    /// [`Service::delivered`], for a receipt that is gone.
+    /// [`Service::delivered`], for a receipt that no longer exists.
     pub(crate) fn record_delivery(&self, settlement: Settlement) {
         let meter = Arc::clone(&self.charging.meter);
         let recording = async move {

@@ -110,7 +110,7 @@ pub struct Paid {
     pub account: Account,
     /// The key that the request is charged to.
     pub key: KeyHash,
-    /// The id to charge a request without a key by, so that the same payment cannot pay for another one.
+    /// The id to charge a request without a key by, so the same payment cannot pay for another request.
     pub request_id: Option<RequestId>,
     /// The transaction that executed the payment.
     pub tx: Option<TxRef>,
@@ -148,7 +148,7 @@ pub struct PaymentNotice {
 pub struct ChallengeClient {
     /// The key of its request.
     pub key: Option<KeyHash>,
-    /// Whether the key is in `Authorization`, so that a credential needs another header.
+    /// Whether the key is in `Authorization`, so a credential needs another header.
     pub key_in_authorization: bool,
 }
 

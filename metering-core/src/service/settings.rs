@@ -55,7 +55,7 @@ impl Default for BillingSettings {
     }
 }
 
-/// Settings for selling plans on chains. The defaults are those of the standalone server.
+/// Settings for selling plans on chains. The defaults are the same as in the standalone server.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ pub struct PaymentSettings {
     /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
     /// store first recorded their recipient.
     pub not_before: BTreeMap<u64, NotBefore>,
-    /// The rates of the currency in which receipts express payments. `None` by default: they do not.
+    /// The rates of the currency in which receipts express payments. `None` by default: receipts then have no values.
     pub rates: Option<Arc<ExchangeRates>>,
 }
 
@@ -109,7 +109,7 @@ impl Default for PaymentSettings {
     }
 }
 
-/// Signup settings. The default durations are those of the standalone server.
+/// Signup settings. The default durations are the same as in the standalone server.
 ///
 /// ```
 /// use std::time::Duration;

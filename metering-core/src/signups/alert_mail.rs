@@ -42,7 +42,7 @@ pub enum MailedAlert {
         /// Why.
         reason: TopUpStop,
     },
-    /// A test. Nothing happened.
+    /// A test: no event caused it.
     Test,
 }
 

@@ -46,7 +46,7 @@ pub trait BotCheck: Send + Sync + fmt::Debug {
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotVerdict {
-    /// The solution is correct. If it could be sent again, `once` identifies it, so that it counts only once.
+    /// The solution is correct. If it could be sent again, `once` identifies it, so it counts only once.
     Passed {
         /// The solution's id and the time when its challenge expires; `None` if the challenge's provider prevents
         /// reuse.

@@ -31,7 +31,7 @@ pub struct MalformedLink;
 token!(LinkTokenKind: LinkToken, LinkHash, "eml_", MalformedLink);
 
 impl LinkToken {
-    /// The key issued by a recovery with this link and this idempotency key: always the same, so a client can repeat
+    /// The key that a recovery issues with this link and this idempotency key: always the same, so a client can repeat
     /// the request if the response is lost. See [`ApiKey::successor`].
     ///
     /// # Errors

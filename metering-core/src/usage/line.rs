@@ -85,7 +85,7 @@ pub(super) fn template_and_model(route: &str) -> (&str, Option<&str>) {
 }
 
 impl UsageLine {
-    /// The line of the route's requests for a model: its name, or the pattern that its price is listed under, so that
+    /// The line of the route's requests for a model: its name, or the pattern that its price is listed under, so
     /// clients cannot make up lines.
     ///
     /// ```

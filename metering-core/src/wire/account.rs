@@ -50,7 +50,7 @@ pub struct BalanceDocument {
     pub member: Option<MemberRights>,
 }
 
-/// The role of a member of an account.
+/// The role and the rights of a member of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberRights {

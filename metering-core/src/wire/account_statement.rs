@@ -44,8 +44,8 @@ pub struct AccountStatementDocument {
     pub next: Option<u64>,
 }
 
-/// The time of a period that is not in a statement: its postings are in the log before, or in none. The first line has the
-/// funds at the end of it.
+/// The time of a period that is not in a statement: its postings are in the log before, or in none. The first line has
+/// the funds after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StatementGapDocument {

@@ -121,7 +121,7 @@ impl From<&TopUpCharge> for CardChargeDocument {
 }
 
 impl AutoTopUpResponse {
-    /// `charges` are those of this month.
+    /// `charges` are the charges of this month.
     pub(crate) fn new(settings: &AutoTopUp, charges: &[TopUpCharge]) -> Self {
         let rule = settings.rule.as_ref().map(|rule| {
             let of_currency = charges.iter().filter(|charge| charge.currency == rule.currency);

@@ -23,7 +23,7 @@ pub trait Call: Send + Sync + 'static {
     const METHOD: Method;
     /// The path, with parameters in braces: `/keys/{id}`.
     const PATH: &'static str;
-    /// The group that it belongs to.
+    /// Its group.
     const TAG: &'static str;
     /// Its summary, in a line. May have white space around it.
     const SUMMARY: &'static str;

@@ -22,7 +22,7 @@ pub struct ChildAccountDocument {
     /// Credits held for requests in flight. They are not part of the balance.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_held: Credits,
-    /// Credits bought by itself.
+    /// Credits that it bought itself.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
     /// Credits that it was given, minus those taken back.
@@ -176,7 +176,7 @@ pub struct ChildrenDay {
     pub credits_used: Credits,
 }
 
-/// The response to `GET /accounts/usage`. All of it is of one moment.
+/// The response to `GET /accounts/usage`. All of it is read at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChildrenUsageDocument {

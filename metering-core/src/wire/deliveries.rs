@@ -20,7 +20,7 @@ pub enum DeliveryStatus {
     Parked,
 }
 
-/// An event on its way to a webhook.
+/// An event in delivery to a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeliveryDocument {

@@ -57,7 +57,7 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit: Option<Credits>,
-    /// The credits left of it.
+    /// The remaining credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit_remaining: Option<Credits>,

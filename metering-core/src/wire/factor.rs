@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::money::decimal::{DecimalError, parse_rounded};
 
-/// How many characters of an unusable value are kept for the log.
+/// How many characters of an unusable value are logged.
 const KEPT_CHARS: usize = 40;
 
 /// The replacement for an unusable value.
@@ -69,7 +69,7 @@ impl FromStr for Factor {
     }
 }
 
-/// A usable factor is a number. An unusable one is text that cannot be used either, whatever was sent.
+/// A usable factor is a number. Unusable text, unlike a shortened number, is not usable either.
 impl Serialize for Factor {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.unusable {

@@ -10,7 +10,7 @@ use crate::money::credits::Credits;
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
 /// The idempotency key of a request, which keeps its retry from being charged again.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
-/// The most that a request may cost, in credits; above that, it is refused for free.
+/// The most that a request may cost, in credits; above that, it is refused without a charge.
 pub const MAX_COST_HEADER: &str = "max-cost";
 /// The secret of the calls below `/internal/`, which services of the operator make.
 pub const BILLING_SECRET_HEADER: &str = "x-bds-internal-billing-secret";

@@ -75,7 +75,7 @@ pub struct RequestDocument {
     /// When it was settled, as RFC 3339; null while it is held.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub settled_at: Option<Timestamp>,
-    /// Why it was charged, in words, for a request that held no credits; null for one that did.
+    /// Why it was charged, in words, for a request that held no credits; null for a request that did.
     pub explanation: Option<String>,
     /// The name of the upstream that served it, if its route names upstreams. For a request that held no credits, the
     /// server that served it remembers it for a while.
@@ -157,7 +157,7 @@ pub struct HoldFields {
     pub lease_seconds: Option<u32>,
 }
 
-/// The fields of a [`HoldRequest`]. Others are refused, so that a misspelt amount is not ignored.
+/// The fields of a [`HoldRequest`]. Other fields are refused, so a misspelt amount is not ignored.
 const FIELDS: [&str; 12] = [
     "path",
     "method",
@@ -173,7 +173,7 @@ const FIELDS: [&str; 12] = [
     "lease_seconds",
 ];
 
-/// Those that a hold needs, although a deduction does without.
+/// Fields that a hold requires, although a deduction does not.
 const REQUIRED: [&str; 2] = ["path", "method"];
 
 /// The names of the fields of a [`HoldRequest`], for a reader that reads its two parts itself.
@@ -244,7 +244,7 @@ pub struct CaptureRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
-    /// How much of each unit it used, priced by the catalogue.
+    /// The count of each unit that it used, priced by the catalogue.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<Counts>,

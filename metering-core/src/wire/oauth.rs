@@ -68,8 +68,8 @@ pub struct ConsentRequest {
     /// The parameters of the client's request.
     #[serde(default)]
     pub authorization: AuthorizationRequest,
-    /// The key that the client gets, as in `POST /keys`. By default, its name is that of the client, and its scopes are
-    /// those that the client requested.
+    /// The key that the client gets, as in `POST /keys`. By default, its name is the client's, and its scopes are those
+    /// that the client requested.
     #[serde(default)]
     pub key: CreateKeyRequest,
 }

@@ -1,6 +1,6 @@
 //! Buying: quotes, claims and top-ups.
 //!
-//! Every field of a request is optional here, so that one response can list all missing fields.
+//! Every field of a request is optional here, so one response can list all missing fields.
 
 use serde::{Deserialize, Serialize};
 

@@ -107,7 +107,7 @@ pub struct EpochUnit {
     pub credits_per_epoch: Credits,
     /// Requests of weight 1 per credit.
     pub epochs_per_credit: i64,
-    /// The same in words.
+    /// The same price in words.
     pub note: String,
 }
 

@@ -83,14 +83,14 @@ pub struct ProcessorReversalRequest {
     /// The amount taken back, in the currency's smallest unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount_minor: Option<u64>,
-    /// The currency, if there is an amount: that of the payment.
+    /// The currency, if there is an amount: the payment's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// Why, for the account's ledger: one line of at most 200 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the reversal has ended, as when a dispute was won or a refund failed. Its credits return, and late reports
-    /// of it change nothing.
+    /// Whether the reversal has ended, as when a dispute was won or a refund failed. Its credits return, and late
+    /// reports about it change nothing.
     #[serde(default)]
     pub restored: bool,
     /// Whether a reversal that has ended takes its credits back again, as when a dispute that was won is lost after all.

@@ -29,8 +29,8 @@ pub struct ReceiptDocument {
     /// `R-`, the chain's id and the beginning of the transaction's hash: the number too, unless the operator had set
     /// consecutive numbers when the payment was credited. It finds the receipt as well.
     pub reference: String,
-    /// `paid`; `reversed` while a chain reorganisation has removed the payment, or its processor has taken all of it back,
-    /// and so are its credits; or `partly_reversed`, if its processor has taken back a part.
+    /// `paid`; `reversed` while a chain reorganisation has removed the payment, or its processor has taken all of it
+    /// back, with its credits; or `partly_reversed`, if its processor has taken back a part.
     pub status: String,
     /// When the credits were added, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
@@ -57,7 +57,7 @@ pub struct ReceiptDocument {
     /// The tax in the amount; null if the operator had set none when the payment was credited, and for a payment on a chain
     /// without a value in a currency.
     pub tax: Option<TaxDocument>,
-    /// A credit note for each time when the payment, or a part of it, was taken back; oldest first.
+    /// One credit note each time the payment, or a part of it, was taken back; oldest first.
     pub credit_notes: Vec<CreditNoteDocument>,
 }
 
@@ -190,7 +190,7 @@ pub struct ValueDocument {
     pub amount: Option<String>,
     /// The value of one token, as a string.
     pub rate: Option<String>,
-    /// Whose rate it was.
+    /// The source of the rate.
     pub rate_source: Option<String>,
     /// The time of the rate, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]

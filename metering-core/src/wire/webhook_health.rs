@@ -42,8 +42,8 @@ pub struct DeliveryCountsDocument {
 }
 
 impl DeliveryCountsDocument {
-    /// The share of them that was delivered, in readable form: `99.8%`. Rounded down, so that only all are 100%; `None`
-    /// if there was none.
+    /// The share of them that was delivered, in readable form: `99.8%`. Rounded down, so only all of them make 100%;
+    /// `None` if there was none.
     ///
     /// ```
     /// use metering_core::wire::DeliveryCountsDocument;

@@ -132,7 +132,7 @@ async fn slow_commit_rejects_charges_and_delays_refunds() {
     let meter = Arc::clone(&scene.meter);
     let refund = tokio::spawn(async move { meter.refund(receipt).await });
     let started_at = tokio::time::Instant::now();
-    // One that already waits, and one that arrives after the commit counts as slow.
+    // One posting that already waits, and one that arrives after the commit counts as slow.
     for _ in 0..2 {
         let refused = scene.charge().await.unwrap();
         assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");

@@ -54,7 +54,7 @@ impl Charged {
         (price.cost_from_headers(header), price.tokens_from_headers(header))
     }
 
-    /// Captures a cost that was reported. One that cannot be recorded is already logged.
+    /// Captures a cost that was reported. A failed one is already logged.
     async fn capture_reported(&self, reported: Result<Option<Credits>, ReportError>, tokens: Option<u32>) {
         match reported {
             Ok(Some(cost)) => {

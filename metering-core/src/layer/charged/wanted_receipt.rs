@@ -18,7 +18,7 @@ pub(super) struct WantedReceipt {
     request: HoldId,
     /// Whether the client requested it.
     is_preferred: bool,
-    /// That of the charge, or of the hold.
+    /// The price version of the charge, or of the hold.
     price_version: Option<PriceNumber>,
     /// `None` while nothing was charged, and once it was taken.
     statement: Option<Statement>,

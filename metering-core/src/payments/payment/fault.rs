@@ -35,7 +35,7 @@ pub enum PaymentFault {
         /// The transfers it has.
         found: Vec<TokenTransfer>,
     },
-    /// It has more than one transfer of the token to the recipient, so it is unclear which one is meant.
+    /// It has more than one transfer of the token to the recipient, so it is unclear which one pays.
     #[error("The transaction has {count} transfers of the token to the recipient; exactly one was expected.")]
     SeveralTransfers {
         /// The number of transfers.

@@ -36,11 +36,11 @@ pub struct PaymentRecord {
     pub payment: Payment,
     /// The account that got the credits.
     pub account: AccountId,
-    /// Its usage.
+    /// Its use.
     pub used_as: PaymentUse,
     /// The plan that was credited, if any.
     pub plan_id: Option<String>,
-    /// That plan as it was sold; `None` without a plan.
+    /// The plan as it was sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
     /// Its value when it was credited; `None` if the operator had set no currency, and for a processor's payment, whose
     /// amount is in one.
@@ -80,7 +80,7 @@ impl PaymentRecord {
 pub enum PaymentSettlement {
     /// Its credits are in the account, and it is watched until its block is final.
     Unsettled,
-    /// Its block is final. Nothing changes after that.
+    /// Its block is final. It never changes after that.
     Final,
     /// A reorganisation removed it, and its credits were taken back. They return if it is mined again.
     Reversed {

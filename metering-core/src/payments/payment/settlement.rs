@@ -1,8 +1,7 @@
 //! Settles credited payments: each becomes final, or is reversed if a reorganisation removed it.
 //!
-//! Payments are credited before their block is final, so that customers do not wait for finality. Until then the
-//! watcher keeps checking them, and [`decide`] decides the next step. It is a pure function: no store, no network, no
-//! clock.
+//! Payments are credited before their block is final, so customers do not wait for finality. Until then the watcher
+//! keeps checking them, and [`decide`] decides the next step. It is a pure function: no store, no network, no clock.
 
 use crate::chains::chain::{Block, BlockHash, Evidence, Heights, TransactionStatus};
 use crate::chains::transaction::TxRef;
@@ -27,7 +26,7 @@ pub enum SettlementStep {
 /// The ledger change of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettlementEntry {
-    /// Nothing, because it moves no credits.
+    /// No entry, because it moves no credits.
     Nothing,
     /// This entry.
     Entry(NewLedgerEntry),

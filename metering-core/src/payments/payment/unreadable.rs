@@ -73,7 +73,7 @@ impl UnreadableArrival {
     }
 }
 
-/// Cuts the reason short and replaces control characters, so that it fits a log line, a table cell and any database.
+/// Cuts the reason short and replaces control characters, so it fits a log line, a table cell and any database.
 fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -16,8 +16,8 @@ use crate::wire::{HoldFields, HoldRequest, HoldResponse};
 const DEFAULT_LEASE: Duration = Duration::from_secs(15 * 60);
 
 impl Service {
-    /// Holds credits for a request that another service will serve. That service captures or releases them. A payment
-    /// that came with the request is credited first, to the account of the key.
+    /// Holds credits for a request that another service will serve. The other service captures or releases them. A
+    /// payment that came with the request is credited first, to the account of the key.
     ///
     /// ```
     /// use metering_core::wire::{CaptureRequest, HoldRequest};
@@ -64,7 +64,7 @@ pub(super) fn held_price(
     listed: impl FnOnce() -> Result<Credits, Error>,
 ) -> Result<(Credits, HoldTerms), Error> {
     let HoldFields { amount, fallback, lease_seconds } = *fields;
-    // Not zero, so that no caller can make a request free.
+    // Not zero, or a caller could make a request free.
     if amount.is_some_and(|amount| !amount.is_positive() || amount > MAX_PRICE) {
         return Err(Error::field("amount", format!("must be above 0 and at most {MAX_PRICE}")));
     }

@@ -15,7 +15,7 @@ const MAX_ACCOUNTS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(in crate::service) struct OwnTemplates {
     accounts: Mutex<HashMap<KeyHash, KnownLines>>,
-    /// Seeded at start, so that clients cannot choose templates whose hashes collide.
+    /// Seeded at start, so clients cannot choose templates whose hashes collide.
     hasher: RandomState,
 }
 

@@ -1,6 +1,6 @@
-//! Links that sign in: of an account's own address, of whoever belongs to accounts as a member, and of invitations.
+//! Links that sign in: of an account's own address, of members of accounts, and of invitations.
 //!
-//! A link's token contains its purpose. Nothing is used up until a session is opened.
+//! A link's token contains its purpose. Nothing is consumed until a session is opened.
 
 use super::{BrowserSessions, OpenedSession, opened};
 use crate::access::account::AccountId;
@@ -23,11 +23,11 @@ use crate::wire::{LinkAccountResponse, LinkRequest, SignInAccount, WalletSignInR
 enum Link<'s> {
     /// Signs in with the first key of the account that it was sent to.
     Account(LinkHash),
-    /// Signs in as whoever proved an identity.
+    /// Signs in the person who proved an identity.
     Proof(&'s dyn MemberStore, SignInProof),
     /// Joins the account of an invitation: by the invitation that was mailed, or with an identity that was proven.
     Join(&'s dyn MemberStore, LinkHash, Invitation),
-    /// Joins nothing yet: whoever has it must prove who they are.
+    /// Joins nothing yet: its holder must prove an identity.
     Invitation(Invitation),
 }
 
@@ -106,7 +106,7 @@ impl<'s> BrowserSessions<'s> {
         };
         let session = session.ok_or(SignupError::LinkNotLive)?;
         let holder = self.access.store.key_holder(&session.secret).await?;
-        // Only if the key was revoked in this moment.
+        // Only if the key was revoked at the same time.
         let holder = holder.ok_or(Error::KeyRefused(KeyFault::NotLive))?;
         let member = match session.member {
             Some(id) => self.member(&session.account, id).await?,
@@ -144,7 +144,7 @@ impl<'s> BrowserSessions<'s> {
     }
 }
 
-/// The accounts of whoever proved an identity.
+/// The accounts of the person who proved an identity.
 async fn choices(members: &dyn MemberStore, proof: &SignInProof) -> Result<Vec<SignInChoice>, Error> {
     let mut choices = members.sign_in_choices(&proof.identity).await?;
     choices.retain(|choice| choice.identity.is_exactly(&proof.identity));

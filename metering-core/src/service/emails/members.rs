@@ -27,7 +27,7 @@ impl Emails<'_> {
         })
     }
 
-    /// The invitation with this token, for whoever proves an identity. One that is mailed needs no proof.
+    /// The invitation with this token, for the person who proves an identity. A mailed one needs no proof.
     pub(in crate::service) async fn invitation(self, token: Option<&str>) -> Result<Option<Invitation>, Error> {
         let Some(token) = token else { return Ok(None) };
         let members = self.members.ok_or(MemberError::NotOffered)?;

@@ -33,8 +33,8 @@ pub enum AdmissionKind {
     /// It was charged, and the charge is durable. For a [proxied](crate::service::MatchedRequest::proxied) request, its
     /// price may be held instead: the receipt shows it, and the proxy settles it.
     Charged(Receipt),
-    /// It was charged, and the charge may not be on disk yet. Only for requests that
-    /// [may overlap](crate::service::MatchedRequest::overlapping) with their flush.
+    /// It was charged, and the charge may not be on disk yet. Only for requests that [may
+    /// overlap](crate::service::MatchedRequest::overlapping) with their flush.
     Early(EarlyReceipt),
     /// Its charge is not decided yet, and will clearly be accepted. Also only for requests that may overlap.
     Expected(ExpectedCharge),

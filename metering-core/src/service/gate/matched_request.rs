@@ -87,8 +87,8 @@ impl<'s> MatchedRequest<'s, '_> {
         Self { id: Some(id), ..self }
     }
 
-    /// Whether the path has nothing to do with the catalogue: it is valid, and its first segment is not that of any
-    /// route ([`Catalogue::covers`](crate::Catalogue::covers)).
+    /// Whether the path is unrelated to the catalogue: it is valid, and its first segment is not that of any route
+    /// ([`Catalogue::covers`](crate::Catalogue::covers)).
     #[must_use]
     pub fn is_uncovered(&self) -> bool {
         matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue().covers(path))
@@ -123,7 +123,7 @@ impl<'s> MatchedRequest<'s, '_> {
                 key: None,
             });
         }
-        // Boxed, so that requests that cost nothing do not have the size of those that are charged.
+        // Boxed, so requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
             let line = route.usage_line(request.source);
             let line = match usage_price.as_ref().and_then(|price| price.listed_as()) {

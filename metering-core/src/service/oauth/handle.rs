@@ -22,8 +22,8 @@ impl Service {
     /// Offers OAuth.
     ///
     /// `store` must be the service's own store. `documents` fetches the metadata that clients publish; `()` fetches
-    /// nothing, so clients must register. `origins` are those of other processes that use this service's keys, each
-    /// without a slash at the end: tokens may be for them, too.
+    /// nothing, so clients must register. `origins` are the origins of other processes that use this service's keys,
+    /// each without a slash at the end: tokens may be for them, too.
     #[must_use]
     pub fn with_oauth(
         mut self,

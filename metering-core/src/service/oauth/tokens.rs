@@ -44,7 +44,7 @@ enum Turned {
 }
 
 impl OAuth<'_> {
-    /// The key whose secret this form would replace, so that its refreshes can be counted; `None` if it refreshes none.
+    /// The key whose secret this form would replace, to count its refreshes; `None` if it refreshes none.
     ///
     /// # Errors
     /// When the store fails.

@@ -11,7 +11,7 @@ use crate::store::ReceiptBuyerAdded;
 use crate::wire::{BuyerRequest, BuyerResponse, ReceiptDocument};
 
 impl Payments<'_> {
-    /// Who buys for the caller's account from now on.
+    /// The buyer for the caller's account from now on.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not read, or when the store fails.
@@ -22,7 +22,7 @@ impl Payments<'_> {
         Ok(BuyerResponse { org_id: account.id.to_string(), buyer: current.map(|record| (&record.buyer).into()) })
     }
 
-    /// Changes who buys for the caller's account from now on. Receipts for earlier purchases do not change.
+    /// Changes the buyer for the caller's account from now on. Receipts for earlier purchases do not change.
     ///
     /// # Errors
     /// As [`Payments::buyer`], but the key must be the account's first one; and [`Error::ValidationFailed`].

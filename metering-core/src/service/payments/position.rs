@@ -1,4 +1,4 @@
-//! How far a chain has been scanned, with the hash of the last block, so that a reorganisation sends the scan back.
+//! How far a chain has been scanned, with the hash of the last block, so a reorganisation restarts the scan earlier.
 //!
 //! The store's mark covers only final blocks, which never change. Each process remembers for itself which blocks it has
 //! scanned between the mark and the newest confirmed block, and scans them again after a restart.

@@ -19,7 +19,7 @@ use crate::wire::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
 
-/// The largest amount, so that sums and shares of it are exact.
+/// The largest amount, so sums and shares of it are exact.
 const MAX_AMOUNT: u128 = (1 << 63) - 1;
 /// The most characters of a reason.
 const MAX_REASON_CHARS: usize = 200;
@@ -93,7 +93,7 @@ impl Payments<'_> {
                     ("amount", record.payment.amount == amount, record.payment.amount.to_human(currency.decimals())),
                     ("currency", record.payment.token == currency.token(), currency_of(&record.payment.token)),
                     ("plan_id", record.plan_id == plan_id, record.plan_id.clone().unwrap_or_else(|| "none".to_owned())),
-                    // Those of a plan may have changed since.
+                    // The terms of a plan may have changed since.
                     ("credits", request.credits.is_none_or(|credits| credits == added), added.to_string()),
                 ];
                 same_terms(&processor, terms)?;

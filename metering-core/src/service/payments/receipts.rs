@@ -48,7 +48,7 @@ struct KnownForReceipts {
     buyers: Vec<BuyerRecord>,
     settlements: Settlements,
     terms: Vec<ReceiptTermsRecord>,
-    /// By the payment, and which document of it they are.
+    /// By the payment, and the document's number within it.
     issued: HashMap<(TxRef, u32), IssuedReceipt>,
 }
 
@@ -181,7 +181,8 @@ impl Payments<'_> {
         Ok(KnownForReceipts { plans, buyers, settlements, terms, issued })
     }
 
-    /// The number that follows from the payment of a receipt, by that number, its consecutive one, or one of a credit note.
+    /// The number that is derived from a receipt's payment, by that number, its consecutive one, or one of a credit
+    /// note.
     async fn receipt_number(self, account: &Account, text: &str) -> Result<ReceiptNumber, Error> {
         let problem = match text.parse() {
             Ok(number) => return Ok(number),

@@ -56,7 +56,7 @@ impl SeenPayments {
             if let Err(error) = search(reader, target, &mut searched).await {
                 tracing::debug!(%error, chain = target.chain_id, "the newest blocks could not be searched");
             }
-            // A failure counts as a search, so that those who wait do not repeat it one after the other.
+            // A failure counts as a search, so waiting callers do not repeat it one by one.
             searched.at = Some(Instant::now());
         }
         Arc::clone(&searched.found)

@@ -36,7 +36,7 @@ const MAX_WAITING_UNMINED: usize = 64;
 const MAX_WAITING_PER_CALLER: u32 = 2;
 /// How many chain reads may run at a time; more are queued.
 const MAX_CHAIN_READS: usize = 256;
-/// How long to look for an unknown transaction: a node may lag behind the one it was sent to.
+/// How long to look for an unknown transaction: a node may lag behind the node that received it.
 const UNKNOWN_TX_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The plans on sale, and when they were read.
@@ -276,14 +276,14 @@ impl PaymentState {
     }
 }
 
-/// Whose request waits for a payment.
+/// The quote or account whose request waits for a payment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Claimant {
     /// The holder of this quote's nonce.
     Quote(NonceHash),
     /// The account that tops up.
     Account(AccountId),
-    /// A caller that credits a payment to an account without its key.
+    /// A call that credits a payment to an account without its key.
     Payment(TxRef),
 }
 

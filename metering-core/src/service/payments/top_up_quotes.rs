@@ -160,7 +160,7 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
     Ok((plan_id, chain_id))
 }
 
-/// The amounts that an account had before and may have again, the newest first. They are preferred, so that an account
+/// The amounts that an account had before and may have again, the newest first. They are preferred: an account then
 /// holds few amounts over time, and a late payment of one is still its own.
 fn amounts_again(own: &[Quote], new: &Quote, plan: &Plan) -> Vec<TokenUnits> {
     let drawn =

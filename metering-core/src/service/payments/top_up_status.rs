@@ -30,7 +30,7 @@ const COIN_DECIMALS: u8 = 18;
 /// The payment that has arrived for a quote.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Arrived {
-    /// Nothing, or nothing that is still in a block.
+    /// Nothing yet, or nothing that is still in a block.
     Nothing,
     /// A payment that is not credited yet.
     Seen(TxRef, Depth),
@@ -83,7 +83,7 @@ impl TokenFacts {
 
 impl Payments<'_> {
     /// The account's top-up quote with this id, and the payment that has arrived for it. Reads the chain's newest
-    /// blocks, so that a payment is seen before it is confirmed, and credits it once it is.
+    /// blocks, so a payment is seen before it is confirmed, and credits it once it is.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the account has no such quote or its chain is no longer
@@ -113,9 +113,8 @@ impl Payments<'_> {
         Ok(self.quote_document(&quote, chain, &token, Arrived::of(&quote, record.as_ref(), sighting.as_ref())))
     }
 
-    /// Credits a confirmed payment of a quote that waits for one, so that crediting does not depend on the watcher.
-    /// Returns the updated quote. `record` is that of the quote's reversed payment: if this is the same, its credits
-    /// return.
+    /// Credits a confirmed payment of an open quote, so crediting does not depend on the watcher. Returns the updated
+    /// quote. `record` is the record of the quote's reversed payment: if this is the same payment, its credits return.
     async fn credit_sighting(
         self,
         account: &Account,

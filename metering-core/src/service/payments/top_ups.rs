@@ -157,7 +157,7 @@ impl Payments<'_> {
         self.credit_plan(account, (&plan.id, Some(sold)), amount, payment, entitlement).await
     }
 
-    /// Credits a payment that has the amount of the account's own top-up quote. The quote's terms count, whatever the
+    /// Credits a payment that has the amount of the account's own top-up quote. The quote's terms apply, whatever the
     /// plan is now.
     pub(super) async fn credit_quote(
         self,

@@ -1,7 +1,7 @@
-//! Sets aside arrivals that cannot be read, so that the watcher can continue, and retries them later.
+//! Sets aside arrivals that cannot be read, so the watcher can continue, and retries them later.
 //!
 //! A failure of one transaction must be distinguished from a failure of the whole chain. The first is set aside. The
-//! second holds the watcher's position, so that nothing is missed.
+//! second protects the watcher's position, so nothing is missed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::service::payments::arrivals::{Arrivals, arrivals, arrivals_in, check_
 use crate::service::payments::watch::WatchReport;
 
 /// After this many rounds with a failure that may be temporary, an arrival is set aside. Only rounds in which the rest
-/// of the chain could be read count.
+/// of the chain could be read are counted.
 const MAX_HELD_ROUNDS: u32 = 3;
 /// The most arrivals that one round retries.
 const RETRIES_MAX: u32 = 20;
@@ -62,8 +62,8 @@ impl Payments<'_> {
 
     /// Retries the arrivals that are due.
     ///
-    /// A block that can be searched now may hold transactions that cannot be read. They are recorded at once, whatever
-    /// the reason, because the watcher has passed their block.
+    /// A block that can be searched now may hold transactions that cannot be read. They are recorded immediately,
+    /// whatever the reason, because the watcher has passed their block.
     pub(super) async fn retry_unreadable(
         self,
         chain: &Chain,

@@ -276,7 +276,7 @@ fn outcome_of(credited: Result<TopUpResponse, Error>, account: &Account) -> Resu
 }
 
 /// The plan on sale that a payment was made for: the amount is its price, exactly or with a quote's tag. If several
-/// match, the most expensive one, then the one with the most credits.
+/// match, the most expensive one; of equal ones, the one with the most credits.
 fn plan_paid_by<'a>(plans: &'a [Plan], chain: &Chain, payment: &Payment) -> Option<&'a Plan> {
     let fits = |plan: &&Plan| {
         let of_price = plan.price().is_some_and(|price| may_be_tagged(price, plan.token_decimals, payment.amount));

@@ -79,7 +79,7 @@ pub struct ChangeKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Option<String>>,
-    /// Whether it is switched off, and its child keys with it.
+    /// Whether it is turned off, and its child keys with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
     /// Its scopes.

@@ -30,8 +30,8 @@ pub(super) const fn anthropic_type(status: u16) -> &'static str {
     }
 }
 
-/// `error.status` of Google's APIs: a name of `google.rpc.Code`. It has none for a lack of credits, which Google's own
-/// quotas report as `RESOURCE_EXHAUSTED`.
+/// `error.status` of Google's APIs: a name of `google.rpc.Code`. It has none for insufficient credits, which Google's
+/// own quotas report as `RESOURCE_EXHAUSTED`.
 pub(super) const fn gemini_status(status: u16) -> &'static str {
     match status {
         401 => "UNAUTHENTICATED",

@@ -1,4 +1,4 @@
-//! Prices by model: the hold, the capture and the refusal are those of the model that a request names.
+//! Prices by model: the hold, the capture and the refusal depend on the model that a request names.
 
 use http::{Request, Response, StatusCode};
 use metering_core::RequestBody;

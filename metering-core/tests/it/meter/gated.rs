@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 
 use crate::delegated::delegated;
 
-/// A store behind a gate.
+/// A store with a gate.
 #[derive(Debug)]
 pub(crate) struct Gated<S = MemoryStore> {
     pub(crate) store: Arc<S>,

@@ -67,7 +67,7 @@ async fn a_payment_is_credited_early_and_final_later() {
     scene.main.grow(1);
     assert_eq!(settle(&scene).await, SettlementReport { finalized: 1, ..SettlementReport::default() });
     assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Final);
-    // A final payment is no longer checked, whatever happens to it.
+    // A final payment is no longer checked, even if it disappears.
     scene.main.reorganise(hash);
     scene.main.grow(10);
     assert_eq!(settle(&scene).await, SettlementReport::default());

@@ -159,7 +159,7 @@ async fn account_has_a_bounded_number_of_unpaid_quotes() {
     assert!(refused.message.starts_with("This account has 16 unpaid top-up quotes"), "{}", refused.message);
     let (other, _) = scene.account_without_wallet().await;
     scene.top_up_quote(&other, "starter", MAIN).await.unwrap();
-    // The retry time is that of the oldest one, and one amount is free then.
+    // The retry time is the oldest quote's, and one amount is free then.
     let wait = Duration::from_secs(refused.retry_after_sec.unwrap());
     assert!(wait < Duration::from_secs(24 * 60 * 60), "{wait:?}");
     scene.clock.pass(wait - Duration::from_secs(1));

@@ -114,7 +114,7 @@ impl Simulation {
         swapped
     }
 
-    /// The worth of the thief's payments, plus, without payer proof, of customers' payments without a quote.
+    /// The value of the thief's payments, plus, without payer proof, of customers' payments without a quote.
     async fn worth_including_gifts(&self, proof: bool) -> i128 {
         if proof {
             return self.worth;
