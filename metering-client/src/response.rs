@@ -1,4 +1,4 @@
-//! Successful responses. Error statuses become a [`Refusal`] here, so that callers only see 2xx.
+//! Successful responses. Error statuses become a [`Refusal`] here, so callers only see 2xx.
 
 use bytes::Bytes;
 use futures_util::StreamExt;

@@ -47,7 +47,7 @@ impl SignedPayments {
             _ => self.account_of_wallet(signed, is_contract).await?,
         };
         if own.is_none() && self.settling.store.first_key(&account).await?.is_none() {
-            // Nothing could be charged to this account without a key.
+            // Nothing can be charged to this account without a key.
             return Err(Error::Unauthorized);
         }
         let new = NewAuthorization {

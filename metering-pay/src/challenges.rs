@@ -1,6 +1,6 @@
 //! MPP challenges in refusals, and the credentials that clients send for them.
 //!
-//! Nothing is stored for a challenge.
+//! No challenge is stored.
 
 use std::time::Duration;
 
@@ -53,8 +53,8 @@ pub(crate) struct Issued {
 }
 
 impl Challenged {
-    /// The client that sent a request, with the credential that came with it. That may have replaced its key: the client
-    /// gets challenges for the same key.
+    /// The client that sent a request, with its credential. The credential may have replaced its key: the client gets
+    /// challenges for the same key.
     pub(crate) fn new(client: ChallengeClient, answer: Option<&ChallengeCredential>) -> Self {
         let ChallengeClient { key, key_in_authorization } = client;
         let issued_to = answer.and_then(|answer| answer.issued.ok()).and_then(|issued| issued.key);

@@ -18,7 +18,7 @@ use crate::wire::x402::{SettleRefusal, SettleResponse, receipt_extension};
 /// A payment that came with a request, read and not checked.
 #[derive(Debug)]
 pub struct ReceivedPayment {
-    /// The signed message.
+    /// The signed authorization.
     pub signed: SignedAuthorization,
     /// The id that its client gave it.
     pub identifier: Option<IdentifierHash>,
@@ -105,7 +105,7 @@ impl ReceivedPayment {
         }
     }
 
-    /// Remembers how a payment for usage ended. One that is still pending may end later.
+    /// Remembers how a payment for usage ended. A pending one may end later.
     pub(crate) fn ended(&self, outcome: Result<UsagePaid, PayRefusal>) {
         if !matches!(outcome, Err(PayRefusal::Pending { .. })) {
             let _ = self.usage.set(outcome);
@@ -131,7 +131,7 @@ impl ReceivedPayment {
         self.paid.get().and_then(|paid| self.settled(paid, paid.account.totals.balance, false))
     }
 
-    /// The header of its own refusal. `offers` are those of the service.
+    /// The header of its own refusal. `offers` are the service's offers.
     pub(crate) fn refused(&self, refusal: &PayRefusal, offers: &Offers) -> Option<(&'static str, String)> {
         self.header(&self.not_settled(refusal, offers))
     }

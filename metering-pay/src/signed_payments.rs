@@ -52,7 +52,7 @@ pub struct OfferSettings {
     pub reverts: RevertLimits,
     /// Limits new payments. No limit by default.
     pub limit: Option<Arc<dyn PaymentLimit>>,
-    /// The rates of the currency in which receipts express payments. `None` by default: they do not.
+    /// The rates of the currency in which receipts express payments. `None` by default: receipts then have no values.
     pub rates: Option<Arc<ExchangeRates>>,
     /// The secret and terms of MPP challenges. Without it, payments are offered to clients of x402 only. Leave it out
     /// if clients reach the service over the internet without TLS: the draft forbids challenges there.
@@ -175,13 +175,14 @@ impl SignedPayments {
     }
 
     /// How many payments on a chain reverted within the last hour at the cost of the wallet that pays the gas, and
-    /// until when no payments are executed on it, if that was too many. Of this process, since its start.
+    /// until when no payments are executed on it, if that was too many. Counted in this process, since its start.
     #[must_use]
     pub fn reverted_payments(&self, chain_id: u64) -> (usize, Option<Timestamp>) {
         self.settling.guard.on_chain(chain_id)
     }
 
-    /// How many payments for usage failed although their requests were served. Of this process, since its start.
+    /// How many payments for usage failed although their requests were served. Counted in this process, since its
+    /// start.
     #[must_use]
     pub fn unpaid_usage(&self) -> u64 {
         self.settling.unpaid.load(Ordering::Relaxed)

@@ -1,8 +1,8 @@
 //! Payments for the usage of a request (the scheme `upto` of x402): accepts a signed permit for the maximum, and
 //! transfers the used amount once the request's hold is settled.
 //!
-//! Nothing is credited before, so the permit backs the hold instead of a balance. It is on disk before the request is
-//! forwarded, and pays for this request only.
+//! Nothing is credited before that, so the permit backs the hold instead of a balance. It is on disk before the request
+//! is forwarded, and pays for this request only.
 
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl SignedPayments {
         let account = self.account_of_wallet(signed, is_contract).await?;
         let (account, key) = match store.account(&account).await?.zip(store.first_key(&account).await?) {
             Some(found) => found,
-            // Nothing could be charged to this account without a key.
+            // Nothing can be charged to this account without a key.
             None => return Err(Error::Unauthorized),
         };
         // Not before the checks, which may take long: its hold must follow soon, and until then nobody else settles it.
@@ -142,7 +142,7 @@ impl SignedPayments {
         let is_pending = |other: &&AuthorizationRecord| {
             other.state == AuthorizationState::Pending && other.signed.chain_id == signed.chain_id
         };
-        // Permit2 has one set of nonces for all tokens: of two permits with the same one, it executes one.
+        // Permit2 has one set of nonces for all tokens: it executes only one of two permits with the same nonce.
         let (nonce, token) = (signed.authorization.nonce, signed.token);
         let has_nonce =
             |other: &AuthorizationRecord| other.signed.authorization.nonce == nonce && other.signed.token != token;

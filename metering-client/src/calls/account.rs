@@ -221,7 +221,7 @@ call! {
     returns(200, "The receipt": String as "application/pdf")
         or(ValidationFailed, NotFound: "the account has no such receipt");
 
-    /// Add who buys to a receipt that names nobody
+    /// Add the buyer to a receipt without one
     ///
     /// The receipt gets the details of `GET /credits/buyer`. Its number and date do not change. A receipt that names a
     /// buyer is never changed. May be repeated.

@@ -91,8 +91,8 @@ call! {
 
     /// Replace the keys of a child account
     ///
-    /// For a child whose first key is lost. The old one stops working, and so does every key of the child that could manage
-    /// keys. The new one is shown only once.
+    /// For a child account whose first key is lost. The old one stops working, and so does every key of the child that
+    /// could manage keys. The new one is shown only once.
     RotateChildAccount("rotate_child_account") = POST "/accounts/{id}/rotate" in "child_accounts" for KEY;
     takes(OfChild, ());
     returns(200, "The new key": IssuedChildResponse)

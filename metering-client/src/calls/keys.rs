@@ -1,4 +1,4 @@
-//! Keys of the caller's account, and how a lost one is replaced.
+//! Keys of the caller's account, and replacements for lost ones.
 
 use metering_core::store::Cursor;
 use metering_core::wire::call::{Access, Bounded};
@@ -18,7 +18,7 @@ parameters! {
         id: String = "current",
     }
 
-    /// The key of a call that ends a secret. Its example is another key than the caller's, so that trying it out locks
+    /// The key of a call that ends a secret. Its example is another key than the caller's, so trying it out locks
     /// nobody out.
     OfNamedKey {
         /// The key's id

@@ -1,4 +1,4 @@
-//! OAuth, as the consent page uses it. The endpoints of clients are those of the RFCs.
+//! OAuth, as the consent page uses it. OAuth clients use the endpoints of the RFCs.
 
 use metering_core::call;
 use metering_core::wire::call::Access;

@@ -1,4 +1,4 @@
-//! Signed receipts of requests. Those for purchases are in [`account`](super::account).
+//! Signed receipts of requests. Receipts for purchases are in [`account`](super::account).
 
 use metering_core::call;
 use metering_core::wire::ReceiptKeysDocument;

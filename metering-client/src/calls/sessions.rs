@@ -81,8 +81,8 @@ call! {
 
     /// Exchange the token of a sign-in link for a session
     ///
-    /// The session is one of the account's first key, as if that key had been sent, or one of a member, with the rights of
-    /// the member's role. The link of an invitation makes whoever follows it a member first.
+    /// The session is one of the account's first key, as if that key had been sent, or one of a member, with the rights
+    /// of the member's role. Following an invitation's link makes the person a member first.
     SignInByLink("sign_in_by_link") = POST "/api-key/sessions/email/confirm" in "sessions" for Access::ANYONE;
     takes((), LinkRequest);
     returns(201, "The session, and the cookie": BrowserSessionResponse)

@@ -141,9 +141,9 @@ call! {
 
     /// Send a delivery again
     ///
-    /// Regardless of its state: one that is parked or delivered, or one that is pending and waits for its next attempt.
-    /// It keeps its place in the account's order, so later events wait for it. If an attempt is in progress, the
-    /// webhook may get the event twice at the same time.
+    /// Regardless of its state: a parked or delivered one, or a pending one that waits for its next attempt. It keeps
+    /// its place in the account's order, so later events wait for it. If an attempt is in progress, the webhook may get
+    /// the event twice at the same time.
     ResendDelivery("resend_delivery") = POST "/webhooks/{id}/deliveries/{delivery}/resend" in "webhooks" for KEY;
     takes(OfDelivery, ());
     returns(202, "The delivery as it is now": DeliveryResponse)

@@ -2,8 +2,8 @@
 //!
 //! Arguments are checked by the gateway's own rules before anything is sent, so a bad one is reported by name and costs
 //! nothing. Path parameters are percent-encoded; values that cannot be one path segment are rejected. Finally the
-//! catalogue resolves the target, so that a value which is also a segment of another route does not call, and pay for,
-//! that route.
+//! catalogue resolves the target, so a value that is also a segment of another route does not call, and pay for, that
+//! route.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ fn excerpt(name: &str) -> String {
 /// The arguments read so far.
 struct Reading<'c> {
     route: &'c Route,
-    /// One value, or those of a parameter that repeats.
+    /// One value, or the values of a parameter that repeats.
     values: BTreeMap<&'c str, Vec<String>>,
     body: Option<String>,
     max_events: usize,
@@ -290,7 +290,7 @@ fn segment_problem(param: &Param, value: &str, encoded_slash: bool) -> Option<&'
         .then_some("must be one path segment: no / or \\, and not . or ..")
 }
 
-/// RFC 3986, section 2.3: encodes all but unreserved characters, so that nothing in a value is read as syntax.
+/// RFC 3986, section 2.3: encodes all but unreserved characters, so nothing in a value is read as syntax.
 fn push_encoded(value: &str, target: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

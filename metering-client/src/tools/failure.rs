@@ -18,7 +18,7 @@ use crate::transport::Unreachable;
 /// The largest response that is passed on, in bytes. A result contains it twice, and its reader is a model.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// How much of an explanatory text is passed on, in bytes.
+/// The maximum length of an explanatory text, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// Why a call failed.
@@ -99,7 +99,7 @@ fn unknown_format(body: &[u8]) -> Json {
     document.unwrap_or_else(|| Json::or_text(cut))
 }
 
-/// As much of a text as is useful to an agent.
+/// A text cut to a length that is useful to an agent.
 fn truncated(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }

@@ -124,8 +124,8 @@ impl Payment {
         Ok(Self { header })
     }
 
-    /// The client whose requests carry the payment. `Accept-Payment` also keeps its key out of `Authorization`, so that
-    /// a credential can be there.
+    /// The client whose requests carry the payment. `Accept-Payment` also keeps its key out of `Authorization`, so a
+    /// credential can be there.
     ///
     /// # Errors
     /// When it cannot be a header.
@@ -139,7 +139,7 @@ impl Payment {
 
     /// The result, with the payment members of the response.
     pub(super) fn complete(&self, mut result: CallToolResult, headers: &HeaderMap) -> CallToolResult {
-        // Only the gateway's word counts: an upstream may send such headers with any response.
+        // Only the gateway's headers are trusted: an upstream may send such headers with any response.
         if self.header.is_some() {
             for (name, value) in payment_results(|name| header(headers, name)) {
                 result.meta.get_or_insert_default().insert(name.to_owned(), value);

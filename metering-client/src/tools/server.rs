@@ -309,7 +309,7 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params("No such tool; tools/list lists the available tools.", None));
         };
         tokio::select! {
-            // Dropping the call closes its request. Nothing waits for this response.
+            // Dropping the call closes its request. No caller waits for this response.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("The call was cancelled.", None)),
             result = self.call(&toolbox, purpose, &request, &context) => result.map(|mut result| {
                 if is_stateless(&context) {

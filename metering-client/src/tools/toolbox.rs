@@ -59,8 +59,8 @@ impl Toolbox {
         Self::with_prefix(catalogue, ToolPrefix::default())
     }
 
-    /// Builds the tools of a catalogue. Tools of routes have names of at most 60 characters. If the full name of one is
-    /// longer, it is listed under a shorter one, and can be called by both.
+    /// Builds the tools of a catalogue. Tools of routes have names of at most 60 characters. If a full name is longer,
+    /// the tool is listed under a shorter one, and can be called by both.
     ///
     /// ```
     /// use metering_client::tools::Toolbox;
@@ -90,7 +90,7 @@ impl Toolbox {
         for ((index, route), name) in metered.iter().zip(&full_names) {
             toolbox.claim(name, *index, route)?;
         }
-        // Names that fit never depend on other routes, so they come first.
+        // Short enough names never depend on other routes, so they are assigned first.
         let short_names = toolbox.short_names(&metered, &full_names);
         for (((index, route), full), short) in metered.iter().zip(full_names).zip(short_names) {
             let name = short.unwrap_or(full);

@@ -146,7 +146,7 @@ async fn clients_with_the_capability_of_mpp_get_challenges_as_errors() {
     assert_eq!((refused.code.0, &data["httpStatus"]), (-32_042, &json!(402)));
     assert_eq!(data["challenges"][0]["request"], json!({"amount": "5"}), "{data}");
     assert_eq!(data["problem"]["type"], "https://paymentauth.org/problems/payment-required");
-    // Nothing of the refusal is lost.
+    // The complete refusal is kept.
     assert_eq!((&data["error"], &data["required"]), (&json!("insufficient_credits"), &json!(0.02)));
     assert_eq!((&data["problem"]["detail"], &data["accepts"][0]["amount"]), (&json!("Pay."), &json!("50000")));
     // Without challenges it is a result.

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use metering_core::chains::Address;
 
-/// Limits how many new payments are checked. Those that are known already are not counted, so a client that waits for a
-/// payment may send it again as often as needed.
+/// Limits how many new payments are checked. Known ones are not counted, so a client that waits for a payment may send
+/// it again as often as needed.
 pub trait PaymentLimit: Send + Sync + fmt::Debug {
     /// Counts a payment.
     ///

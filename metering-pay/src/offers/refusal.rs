@@ -40,7 +40,7 @@ pub enum PayRefusal {
          in this response."
     )]
     TooLittle {
-        /// The plan or credits that it buys.
+        /// The credits that it buys.
         credits: Credits,
         /// The credits that the account lacks for the request.
         missing: Credits,
@@ -169,7 +169,7 @@ impl PayRefusal {
         refusal.downcast_ref()
     }
 
-    /// Whether nothing was and nothing will be taken, so that another payment may be offered.
+    /// Whether no payment was or will be taken, so another one may be offered.
     #[must_use]
     pub const fn allows_another(&self) -> bool {
         match self {

@@ -34,7 +34,7 @@ impl Default for RevertLimits {
     }
 }
 
-/// Whose payments may revert.
+/// The payer or code whose payments may revert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exposure {
     /// The chain's id (EIP-155).

@@ -41,7 +41,7 @@ pub trait TokenReader: Send + Sync + fmt::Debug {
 pub struct Spendable {
     /// The wallet's balance.
     pub balance: TokenUnits,
-    /// How much of it Permit2 may transfer (`allowance`).
+    /// The amount of it that Permit2 may transfer (`allowance`).
     pub allowance: TokenUnits,
 }
 
@@ -50,8 +50,8 @@ pub struct Spendable {
 /// With `used`, an authorization is a permit ([`Permit`](crate::offers::Permit)) whose facilitator is the wallet, and that
 /// much of it is transferred.
 ///
-/// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so that it can
-/// be sent again at any time and is executed at most once.
+/// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so it can be
+/// sent again at any time and is executed at most once.
 #[async_trait]
 pub trait Submitter: Send + Sync + fmt::Debug {
     /// The wallet.
@@ -67,7 +67,7 @@ pub trait Submitter: Send + Sync + fmt::Debug {
     async fn check(&self, signed: &SignedAuthorization, used: Option<TokenUnits>) -> Result<(), SubmitError>;
 
     /// Signs the transaction that executes an authorization, at this place. It pays more than `replaced`, which have
-    /// the same place, so that nodes accept it instead of them.
+    /// the same place, so nodes accept it instead of them.
     async fn sign(
         &self,
         signed: &SignedAuthorization,

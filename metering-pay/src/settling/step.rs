@@ -39,7 +39,7 @@ pub(super) struct Memory {
     refusals: u32,
     /// Counts it as in flight, from before its first transaction is signed until it was executed or has failed.
     pub(super) permit: Option<Permit>,
-    /// Whether a transaction of it was signed.
+    /// Whether a transaction was signed for it.
     has_signed: bool,
     /// Whether its revert was counted.
     pub(super) has_counted: bool,
@@ -113,7 +113,7 @@ impl Step<'_> {
         Ok(false)
     }
 
-    /// How much of a permit to transfer. `None` if it is not a permit.
+    /// The amount of a permit to transfer. `None` if it is not a permit.
     fn used(&self) -> Option<TokenUnits> {
         self.record.usage.and(self.record.due())
     }
@@ -279,7 +279,7 @@ impl Step<'_> {
         }
         let submitted = self.submit(submitter).await;
         if !has_open_place && !self.memory.has_signed {
-            // Nothing is in flight: other payments need not wait for it.
+            // Nothing is in flight: other payments do not wait for it.
             self.memory.permit = None;
         }
         submitted
@@ -371,7 +371,7 @@ impl Step<'_> {
     }
 }
 
-/// Whether a transaction that replaces others is not signed for now, so that those with later places would wait.
+/// Whether a transaction that replaces others is not signed for now; those with later places would then wait.
 fn frees_place(error: &SubmitError) -> bool {
     error.refusal().is_some() || matches!(error, SubmitError::FeesAboveLimit { .. })
 }

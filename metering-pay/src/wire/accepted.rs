@@ -41,7 +41,7 @@ pub enum OfferMismatch {
         /// The amount.
         amount: TokenUnits,
     },
-    /// A payment of version 1, which does not name its token, fits no offer.
+    /// A payment of version 1, which does not name its token, matches no offer.
     #[error(
         "no offer on {network} asks for {} units to {pay_to}; send the request without a payment to see the offers, and \
          sign one of them. Nothing was taken.",
@@ -65,7 +65,7 @@ pub enum OfferMismatch {
         /// Who the payment names.
         found: Address,
     },
-    /// It was signed for another domain, so that the token's contract would refuse its signature.
+    /// It was signed for another domain: the token's contract would refuse its signature.
     #[error(
         "accepted.extra names another domain than the offer; sign for the name and version in extra of the offer. Nothing was taken."
     )]
@@ -73,7 +73,8 @@ pub enum OfferMismatch {
 }
 
 impl Accepted {
-    /// The offer that this names: fields are compared by value, and those of the domain only if the payment has them.
+    /// The offer that this names: fields are compared by value, and the fields of the domain only if the payment has
+    /// them.
     ///
     /// # Errors
     /// The first field that differs.

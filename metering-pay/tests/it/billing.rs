@@ -103,7 +103,7 @@ async fn payments_that_cannot_be_taken_are_refused_as_at_routes() {
     let refused = scene.service.deduct(Some(&scene.key), &invalid, Some(&*presented)).await;
     assert!(matches!(refused, Err(Error::ValidationFailed(_))), "{refused:?}");
     assert_eq!(scene.received(), 0);
-    // One that cannot be read.
+    // An unreadable one.
     let text = encoded(&json!({"x402Version": 2}));
     let read = |name| (name == "payment-signature").then_some(text.as_bytes());
     let error = scene.service.offers().read(read).unwrap_err();

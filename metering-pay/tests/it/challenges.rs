@@ -22,7 +22,7 @@ async fn delivered() {
     }
 }
 
-/// The credential is refused, and another challenge comes with it, since nothing was taken.
+/// The credential is refused, and the refusal has a new challenge, since nothing was taken.
 #[track_caller]
 fn assert_refused(response: &Response<String>, what: &str) {
     assert_eq!(refusal(response), (402, "payment_refused".to_owned(), true), "{what}");
@@ -146,7 +146,7 @@ async fn answers_of_others_and_late_ones_take_nothing() {
     let scene = Scene::new().await;
     let other = scene.of_another_customer().await;
     for sends in [Sends::Bearer, Sends::ApiKey] {
-        // Issued to one key, and sent with that of another account.
+        // Issued to one key, and sent with the key of another account.
         let credential = answered(&scene, 1, "/quote", sends).await;
         assert_refused(&pay(&other, "/quote", sends, &credential).await, "another account");
         // Issued without a key, and sent with one, by someone who has read it.
@@ -321,7 +321,7 @@ async fn unreadable_credential_is_refused_with_another_challenge() {
     }
     let twice = request("/quote", [credential.line(), ("authorization", good.clone())]);
     assert_eq!(refusal(&scene.ask(twice).await).0, 400);
-    // In the place that belongs to the key, although the challenge names another.
+    // In the header for the key, although the challenge names another.
     let misplaced = scene.ask(request("/quote", [("authorization", good)])).await;
     assert_refused(&misplaced, "its place");
     assert_eq!((scene.received(), scene.served()), (0, 0));

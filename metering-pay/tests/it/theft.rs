@@ -69,7 +69,7 @@ struct Game {
     payments: Vec<SignedAuthorization>,
     /// The sign-in messages of honest wallets, whatever their outcome.
     sign_ins: Vec<String>,
-    /// Whether one transaction executed several payments: it credits one of them, and an operator assigns the others.
+    /// Whether one transaction executed several payments: one of them is credited, and an operator assigns the others.
     has_batches: bool,
 }
 

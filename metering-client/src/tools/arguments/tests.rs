@@ -219,7 +219,7 @@ fn body_is_sent_as_json() {
         (any, json!({"body": {}}), Some("{}")),
         (any, json!({"body": {"a": [1, 0.1, "\u{7}é"]}}), Some("{\"a\":[1,0.1,\"\\u0007é\"]}")),
         (chat, json!({"model": "m", "body": {"q": "x"}}), Some("{\"q\":\"x\"}")),
-        // The gateway checks whether it fits the schema.
+        // The gateway checks it against the schema.
         (chat, json!({"model": "m", "body": {"q": 1}}), Some("{\"q\":1}")),
         (chat, json!({"model": "m", "body": null}), Some("null")),
     ];

@@ -168,7 +168,7 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
 pub struct PaymentForm(Map<String, Value>);
 
 impl PaymentForm {
-    /// The members that replace or join those of the error's JSON, in this order.
+    /// Members that replace or extend those of the error's JSON, in this order.
     pub const MEMBERS: [&str; 4] = ["x402Version", "resource", "accepts", "extensions"];
 
     /// Reads the value of [`PAYMENT_REQUIRED_HEADER`](metering_core::wire::PAYMENT_REQUIRED_HEADER), for the tool of this name.

@@ -31,7 +31,7 @@ pub struct ChallengeTerms<'t> {
     /// Text that no other challenge has, such as 20 random digits. The same wallet can pay the same challenge only
     /// once.
     pub unique: &'t str,
-    /// When it expires; clients sign authorizations that expire then. At least two minutes ahead. Cut off to whole
+    /// When it expires; clients sign authorizations that expire then. At least two minutes from now. Cut off to whole
     /// seconds.
     pub expires: Timestamp,
     /// Whether the credential belongs in `Payment-Authorization`, because `Authorization` has the key. Not for MCP.

@@ -40,7 +40,7 @@ pub struct Credential {
 pub struct VerifiedCredential {
     /// The request of the challenge. This is authentic.
     pub accepted: Accepted,
-    /// The signed message.
+    /// The signed authorization.
     pub signed: SignedAuthorization,
     /// The id of the challenge, for the [`Receipt`](crate::wire::mpp::Receipt).
     pub challenge_id: String,
@@ -63,7 +63,7 @@ pub enum ChallengeFault {
     /// It came in another header than the challenge names.
     #[error("the challenge asks for the credential in {expected}; send it there. Nothing was taken.")]
     Place {
-        /// Where it belongs.
+        /// The header that it belongs in.
         expected: &'static str,
     },
     /// The signed authorization pays another amount or recipient.
@@ -100,7 +100,7 @@ impl Credential {
     /// Reads a credential: base64url of JSON, after the scheme `Payment`.
     ///
     /// # Errors
-    /// When it cannot be read. Says which field is wrong.
+    /// When it cannot be read. Names the wrong field.
     pub fn parse(source: MppSource, text: &str) -> Result<Self, MalformedPayment> {
         Self::read(source, &Base64::Url.decode_json(source.name(), text)?)
     }
@@ -108,7 +108,7 @@ impl Credential {
     /// Reads the value of [`MPP_CREDENTIAL_META`](crate::wire::mcp::MPP_CREDENTIAL_META) in a call of an MCP tool.
     ///
     /// # Errors
-    /// When it cannot be read. Says which field is wrong.
+    /// When it cannot be read. Names the wrong field.
     pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
         Self::read(MppSource::Mcp, value)
     }
@@ -146,7 +146,7 @@ impl Credential {
         &self.id
     }
 
-    /// The signed message.
+    /// The signed authorization.
     #[must_use]
     pub fn signed(&self) -> SignedAuthorization {
         SignedAuthorization {

@@ -1,7 +1,7 @@
 //! The resources that a service sells, for agents that search for services: the document at `/.well-known/x402`.
 //!
 //! Two conventions are in use, and this document is both: x402scan reads `resources`; `items` follows the draft
-//! `specs/extensions/well-known-discovery.md`. Prices are advice; those of a 402 count.
+//! `specs/extensions/well-known-discovery.md`. Prices are advisory; the prices of a 402 apply.
 
 use metering_core::catalogue::{Catalogue, JsonText, Param, ParamLocation, Route};
 use metering_core::clock::Timestamp;

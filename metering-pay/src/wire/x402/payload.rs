@@ -40,7 +40,7 @@ impl PaymentPayload {
     /// Reads the value of [`PAYMENT_SIGNATURE_HEADER`](metering_core::wire::PAYMENT_SIGNATURE_HEADER).
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
         Self::read(HEADER, &Base64::Standard.decode_json(HEADER, header)?)
     }
@@ -48,7 +48,7 @@ impl PaymentPayload {
     /// Reads the value of [`X402_PAYMENT_META`](crate::wire::mcp::X402_PAYMENT_META) in a call of an MCP tool.
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
         Self::read(META, value)
     }

@@ -40,7 +40,7 @@ impl PaymentRequired {
     /// of this module's functions by name: objects with `info` and `schema`. A client that finds one without them
     /// ignores all.
     ///
-    /// Those of `usage` follow: a client that takes the first one that it can pays a fixed amount.
+    /// The usage offers follow: a client that takes the first one that it can pay then pays a fixed amount.
     ///
     /// `None` if there is no offer: clients refuse an empty list, so such a 402 is sent without the header.
     #[must_use]

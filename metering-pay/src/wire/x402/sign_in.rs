@@ -1,4 +1,4 @@
-//! The extension `sign-in-with-x`: a wallet signs in with a message (EIP-4361), so that its balance can be spent
+//! The extension `sign-in-with-x`: a wallet signs in with a message (EIP-4361), so its balance can be spent
 //! (`specs/extensions/sign-in-with-x.md`).
 //!
 //! The 402 has a nonce and the message to sign; the client sends the message's fields and its signature in
@@ -35,7 +35,7 @@ pub struct SignInTerms<'t> {
     pub issued_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
-    /// The chains whose wallets may sign in; the first should be that of the first offer.
+    /// The chains whose wallets may sign in; the first should be the first offer's chain.
     pub chain_ids: &'t [u64],
 }
 

@@ -17,9 +17,9 @@ use crate::wallet::Wallet;
 /// How the nonce follows from the challenge.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Formula {
-    /// As in npm's mppx 0.11.
+    /// Like npm's mppx 0.11.
     Concatenated,
-    /// As in `PyPI`'s pympp 0.16.
+    /// Like `PyPI`'s pympp 0.16.
     List,
 }
 
@@ -53,7 +53,7 @@ impl Sends {
 }
 
 impl Credential {
-    /// The same credential, where wallet 1 signed something else.
+    /// The same credential, with another message signed by wallet 1.
     pub(super) fn signed_by_wallet_1(&self, change: impl Fn(&mut Authorization)) -> Self {
         let mut authorization = self.signed.authorization;
         change(&mut authorization);

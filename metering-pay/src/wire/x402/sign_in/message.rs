@@ -13,7 +13,7 @@ use crate::wire::malformed_payment::MalformedPayment;
 
 const HEADER: &str = "SIGN-IN-WITH-X";
 
-/// A wallet's sign-in: the fields of a message (EIP-4361), and its signature. Nothing in it can be relied on before
+/// A wallet's sign-in: the fields of a message (EIP-4361), and its signature. Rely on none of it before
 /// [`SignIn::check`], [`SignIn::is_signed_by_key`] and a check that its nonce was not used.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignIn {
@@ -40,8 +40,8 @@ impl SignIn {
     /// Reads the value of [`SIGN_IN_HEADER`](metering_core::wire::SIGN_IN_HEADER).
     ///
     /// # Errors
-    /// When it cannot be read, or has control characters, which could turn the message into another one. Says which
-    /// field is wrong.
+    /// When it cannot be read, or has control characters, which could turn the message into another one. Names the
+    /// wrong field.
     pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
         let value = Base64::Standard.decode_json(HEADER, header)?;
         let fields = Fields::of(HEADER, &value)?;
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn checksummed_address_is_signed_and_another_spelling_sent() {
-        // As stock clients do.
+        // Like stock clients.
         let payload = vector("siwx")["payload"].clone();
         let lower = payer().to_string();
         for spelling in [format!("0x{}", lower[2..].to_uppercase()), lower] {

@@ -3,8 +3,8 @@
 use metering_core::chains::Address;
 
 /// Chain id, name, and USDC as `types/shared/evm/config.ts` of npm's `x402` 1.2.0 spells it. That client compares the
-/// text: offers in another spelling count as another token, which it pays only if there is no USDC. `story`, `educhain`
-/// and `skale-base-sepolia` are missing: npm and `PyPI` have different ids for them.
+/// text: it treats offers in another spelling as another token, which it pays only if there is no USDC. `story`,
+/// `educhain` and `skale-base-sepolia` are missing: npm and `PyPI` have different ids for them.
 const NETWORKS: [(u64, &str, &str); 12] = [
     (8_453, "base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
     (84_532, "base-sepolia", "0x036CbD53842c5426634e7929541eC2318f3dCF7e"),

@@ -20,7 +20,7 @@ const HEADER: &str = "X-PAYMENT";
 pub struct PaymentPayloadV1 {
     /// The chain.
     pub network: Network,
-    /// The signed message.
+    /// The signed authorization.
     pub authorization: Authorization,
     /// The payer's signature.
     pub signature: WalletSignature,
@@ -33,7 +33,7 @@ impl PaymentPayloadV1 {
     /// Reads the value of [`X_PAYMENT_HEADER`](metering_core::wire::X_PAYMENT_HEADER).
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
         Self::read(HEADER, &Base64::Standard.decode_json(HEADER, header)?)
     }
@@ -41,7 +41,7 @@ impl PaymentPayloadV1 {
     /// Reads the value of [`X402_PAYMENT_META`](crate::wire::mcp::X402_PAYMENT_META) in a call of an MCP tool.
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
         Self::read(META, value)
     }
