@@ -84,7 +84,7 @@ pub enum Error {
     /// A request about child accounts was refused.
     #[error(transparent)]
     ChildAccount(#[from] ChildAccountError),
-    /// No metered route has this path.
+    /// The path belongs to no metered route.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {
         /// The template that the caller probably meant.
@@ -92,10 +92,10 @@ pub enum Error {
         /// Where all routes are listed.
         all: Option<Arc<str>>,
     },
-    /// The route sells models, and not the one that the request names.
+    /// The route sells models, but not the requested one.
     #[error("The model `{0}` does not exist here; nothing was charged.")]
     UnknownModel(String),
-    /// The route does not have this method; these are the ones it has.
+    /// The route does not have this method; it has these.
     #[error("This path accepts {} only.", .0.join(", "))]
     MethodNotAllowed(Vec<String>),
     /// The path could be read in more than one way.
@@ -113,7 +113,7 @@ pub enum Error {
         /// How many streams are open.
         open: usize,
     },
-    /// A WebSocket handshake came to a route that has none.
+    /// A WebSocket handshake arrived at a route that accepts none.
     #[error(
         "This route does not take WebSocket connections; nothing was charged. Send an ordinary request, or see the list \
          of routes for one that does."

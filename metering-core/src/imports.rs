@@ -171,7 +171,7 @@ impl ImportedAccount {
 }
 
 impl ImportedKey {
-    /// The first key of an account whose terms the source does not know.
+    /// The first key of an account from a source without key terms.
     #[must_use]
     pub fn first(secret: ImportedSecret, created_at: Timestamp) -> Self {
         let terms = KeyTerms::first();

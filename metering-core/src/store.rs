@@ -167,8 +167,8 @@ pub trait Store: KeyStore + HoldStore {
     /// Writes a ledger entry and changes the totals as [`NewLedgerEntry::applied_to`] does.
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted, StoreError>;
 
-    /// Replaces the caps of an account, revoked or not. Requests already accepted in the current windows stay counted.
-    /// `None` when there is no such account.
+    /// Replaces the caps of an account, revoked or not. Accepted requests in the current windows stay counted. `None`
+    /// when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
     /// Replaces the limit on tokens per minute of an account, revoked or not; 0 removes it. The tokens counted in the

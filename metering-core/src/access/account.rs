@@ -153,13 +153,13 @@ impl RateLimits {
     /// No limits.
     pub const NONE: Self = Self { requests_per_minute: 0, requests_per_day: 0 };
 
-    /// So many requests per calendar minute, and no other limit.
+    /// This many requests per calendar minute, and no other limit.
     #[must_use]
     pub const fn per_minute(requests: u32) -> Self {
         Self { requests_per_minute: requests, ..Self::NONE }
     }
 
-    /// So many requests per UTC day, and no other limit.
+    /// This many requests per UTC day, and no other limit.
     #[must_use]
     pub const fn per_day(requests: u32) -> Self {
         Self { requests_per_day: requests, ..Self::NONE }

@@ -161,7 +161,7 @@ pub struct SessionCredentials {
     pub token: BrowserToken,
     /// The hash of the secret that opened it.
     pub secret: KeyHash,
-    /// The member whose session it is, as the account has it now; `None` for a key's session.
+    /// The session's member, with the current role in the account; `None` for a key's session.
     pub member: Option<Arc<Member>>,
 }
 

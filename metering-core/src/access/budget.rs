@@ -48,13 +48,13 @@ impl BudgetReset {
         }
     }
 
-    /// The first day of the period after the one with `day`.
+    /// The first day of the period after that of `day`.
     #[must_use]
     pub fn next(self, day: Day) -> Day {
         let length = match self {
             Self::Daily => 1,
             Self::Weekly => 7,
-            // In the next month for every month, and never in the one after it.
+            // Every month falls in the next month, never in a later one.
             Self::Monthly => 32,
         };
         let first = self.first_day(day);

@@ -186,8 +186,8 @@ impl Credentials {
     {
         let once = |name| once(values(name));
         let has_other = || KEY_HEADERS.into_iter().any(|name| !matches!(once(name), Ok(None)));
-        // A payment takes the header for itself, so its sender has the key in `X-API-Key`. The same applies to `Basic`,
-        // which a proxy or library may add and which is never a key.
+        // A payment uses this header, so its sender has the key in `X-API-Key`. The same applies to `Basic`, which a
+        // proxy or library may add and which is never a key.
         let authorization = match once("authorization") {
             Ok(Some(value)) if payment_credential(value.as_bytes()).is_some() => Ok(None),
             Ok(Some(value)) if is_basic(value) && has_other() => Ok(None),

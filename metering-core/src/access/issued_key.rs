@@ -139,7 +139,7 @@ impl KeyHolder {
 pub struct KeyUsage {
     /// Since the key was created.
     pub total: Credits,
-    /// On the UTC day of the question.
+    /// On the UTC day of the request.
     pub daily: Credits,
     /// In its ISO week.
     pub weekly: Credits,

@@ -90,7 +90,7 @@ fn from(address: Option<&IpAddr>) -> String {
 }
 
 impl KeyUse<'_> {
-    /// Checks one key of a chain. All keys of the chain must allow a use.
+    /// Checks one key of a chain. Every key of the chain must allow a use.
     ///
     /// Refused, in this order: not live, expired, wrong network, no scope, wrong route.
     ///

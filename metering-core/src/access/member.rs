@@ -191,7 +191,7 @@ pub struct SignInChoice {
     pub account: AccountId,
     /// Its name.
     pub name: AgentName,
-    /// The identity, as the account has it.
+    /// The identity, in the account's spelling.
     pub identity: Identity,
     /// The member that it signs in as; `None` for the owner of the address or wallet of the account itself.
     pub member: Option<Member>,

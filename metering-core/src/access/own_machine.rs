@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-/// Whether a host, as it is in a URL, is the machine itself: `localhost`, or a loopback address.
+/// Whether a host of a URL is the machine itself: `localhost`, or a loopback address.
 ///
 /// ```
 /// use metering_core::access::is_own_machine;

@@ -56,8 +56,8 @@ impl Books {
 
 /// A key whose recorded budget spending is less than the daily totals and open holds of the key and its child keys
 /// since the period began. The cause: a clock was set back by more than a day ([`Spent::at`]), and the period began
-/// again. More can have been taken: a node whose clock lags at the beginning of a period books on the day before, and a
-/// refund of such a charge does not count.
+/// again. More may have been taken: a node whose clock lags at the beginning of a period books on the day before, and a
+/// refund of such a charge is not counted.
 #[must_use]
 pub fn restarted_budget(key: &Key, spent: Spent, computed: Credits) -> Option<Discrepancy> {
     let is_short = key.terms.budget.is_some() && spent.amount < computed;

@@ -12,7 +12,7 @@ pub(super) enum Amount<P> {
     First(Vec<Amount<P>>),
     /// The largest that is there.
     Largest(Vec<Amount<P>>),
-    /// The sum of the first ones without the others, at least zero. It is there if one of the first ones is.
+    /// The sum of the first places minus the others, at least zero. It is there if one of the first ones is.
     Sum {
         plus: Vec<Amount<P>>,
         minus: Vec<Amount<P>>,
@@ -24,7 +24,7 @@ pub(super) enum Amount<P> {
 pub(super) enum Measures<T> {
     /// Credits, here.
     Credits(T),
-    /// Each unit, and where its count is.
+    /// Each unit, and the place of its count.
     Counts(Vec<(Box<str>, Amount<T>)>),
 }
 
@@ -85,7 +85,7 @@ impl<P> Amount<P> {
     /// The count; `None` when it is not there.
     ///
     /// # Errors
-    /// When a place that matters cannot be read.
+    /// When a required place cannot be read.
     pub(super) fn count<E>(&self, read: &mut impl FnMut(&P) -> Result<Option<Count>, E>) -> Result<Option<Count>, E> {
         let (plus, minus) = match self {
             Self::At(place) => return read(place),

@@ -77,7 +77,7 @@ impl BodyRules {
         self.schema.value()
     }
 
-    /// The schema as the catalogue has it.
+    /// The schema from the catalogue.
     #[must_use]
     pub const fn schema_text(&self) -> &JsonText {
         &self.schema

@@ -1,7 +1,7 @@
 //! The shapes in which the clients of well-known APIs read errors.
 //!
-//! Stock clients show only the error members they know. So a route may declare which API's clients call it, and its
-//! errors also get the members that those clients read (`wire/shaped_error`).
+//! Stock clients show only the error members that they support. So a route may declare which API's clients call it, and
+//! its errors also get the members that those clients read (`wire/shaped_error`).
 
 use serde::Deserialize;
 

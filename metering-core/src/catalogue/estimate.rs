@@ -10,7 +10,7 @@ use crate::money::decimal;
 /// How to estimate the units that a request will use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Estimate {
-    /// For each unit, the pointers to its count in the request. The largest of those that are there counts: which one
+    /// For each unit, the pointers to its limit in the request. The largest of those that are there counts: which one
     /// the upstream obeys is not known.
     pub(super) json: Vec<(Box<str>, Vec<Pointer>)>,
     /// The units whose counts are together at most the length of the request's body in bytes.

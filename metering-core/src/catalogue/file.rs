@@ -370,7 +370,7 @@ fn required<'j, T: Deserialize<'j>>(modifier: &Object<'j>, key: &str) -> Result<
     modifier.get(key)?.ok_or_else(|| format!("lookback_multiplier needs {key}"))
 }
 
-/// The multipliers; nothing if the one beyond the last tier could not be read.
+/// The multipliers; empty if the one beyond the last tier could not be read.
 fn lookback_tiers(
     modifier: &Object<'_>,
     overflow: Option<Multiplier>,

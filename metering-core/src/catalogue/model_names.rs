@@ -65,9 +65,9 @@ impl ModelNames {
         Ok(found)
     }
 
-    /// The position of a model's entry: its own name, or else the longest pattern that it begins with. Patterns match
-    /// plain names only: some proxies take `a,b` for two models. They match no name that an upstream which ignores case
-    /// reads as one with another entry.
+    /// The position of a model's entry: its own name, or else the longest pattern that matches its beginning. Patterns
+    /// match plain names only: some proxies take `a,b` for two models. They match no name that an upstream which
+    /// ignores case reads as one with another entry.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         if let Some(position) = self.exact.get(name) {
             return Some(*position);

@@ -116,8 +116,8 @@ impl<'j> Search<'_, '_, 'j> {
     }
 }
 
-/// Whether a lenient JSON reader may take one name for the other: it ignores case, and folds the two letters outside
-/// ASCII whose lower case is ASCII (as Go's `encoding/json` does).
+/// Whether a lenient JSON reader may confuse two names: it ignores case, and folds the two letters outside ASCII whose
+/// lower case is ASCII (as Go's `encoding/json` does).
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     let fold = |letter: char| match letter {
         '\u{212a}' => 'k',

@@ -201,7 +201,7 @@ impl ReportReader {
         matches!(&self.state, State::Json(json) if matches!(json.framing, Framing::Whole))
     }
 
-    /// Whether the body is a JSON array, as far as it was read: some services stream one, element by element.
+    /// Whether the body is a JSON array, from the part that was read: some services stream one, element by element.
     #[must_use]
     pub const fn reads_array(&self) -> bool {
         matches!(&self.state, State::Json(json) if json.scanner.is_array())

@@ -107,7 +107,7 @@ pub struct Param {
     /// Its meaning, for documentation; empty when the catalogue has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// A valid value, as it is written in a request.
+    /// A valid value, as written in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
 }

@@ -42,7 +42,7 @@ pub struct RouteUpstreams {
 }
 
 impl RouteUpstreams {
-    /// The names of each step. No step is empty, and no name is there twice.
+    /// The names of each step. No step is empty, and no name occurs twice.
     #[must_use]
     pub fn steps(&self) -> &[Vec<String>] {
         &self.steps
@@ -59,7 +59,7 @@ impl RouteUpstreams {
         self.retries
     }
 
-    /// Whether a request goes on to the next upstream after a response with this status, although it could be passed on.
+    /// Whether a response with this status causes failover to the next upstream, although it could be passed on.
     ///
     /// ```
     /// use metering_core::Catalogue;

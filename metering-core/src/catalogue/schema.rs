@@ -1,7 +1,7 @@
 //! Checks the schema of a route's response, and its example.
 //!
-//! JSON Schema ignores keywords that it does not know, so a misspelt one would silently check nothing. Here it is an
-//! error at startup, like any other misspelt key of the file.
+//! JSON Schema ignores unknown keywords, so a misspelt one would silently check nothing. Here it is an error at
+//! startup, like any other misspelt key of the file.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -31,7 +31,7 @@ impl Terms {
         self.units.iter().flatten()
     }
 
-    /// The price that the other upstreams have.
+    /// The price at the other upstreams.
     pub(super) fn of(self, price: &UsagePrice) -> UpstreamTerms {
         let Self { upstream, model, max, units } = self;
         let is_own = max.is_some() || units.is_some();
@@ -126,7 +126,7 @@ fn upstream_model(name: &str, model: Option<(&str, &ModelPlace)>) -> Result<Upst
 /// Checks that a route tries the upstreams that its price names.
 ///
 /// # Errors
-/// The one that it does not try.
+/// An upstream that it does not try.
 pub(super) fn check_names(price: &UsagePrice, route: Option<&RouteUpstreams>) -> Result<(), String> {
     let is_tried = |name: &&str| route.is_some_and(|route| route.names().any(|known| known == *name));
     match price.named_upstreams().find(|name| !is_tried(name)) {

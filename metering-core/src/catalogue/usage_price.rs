@@ -73,7 +73,7 @@ pub(super) struct UpstreamTerms {
     pub(super) upstream: Box<str>,
     /// Its own name for the model, if it differs.
     pub(super) model: Option<UpstreamModel>,
-    /// The price of a request that it serves, if that is not the price of the others.
+    /// The price of a request that it serves, if it differs from the others' price.
     pub(super) price: Option<Arc<UsagePrice>>,
 }
 

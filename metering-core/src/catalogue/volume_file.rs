@@ -138,7 +138,7 @@ mod tests {
         let route = format!(r#"{{"path": "/x", "method": "GET", {free}}}"#);
         let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#);
         assert!(Catalogue::from_json(&text).unwrap_err().to_string().contains("have no effect"));
-        // Another server's catalogue may have tiers that are not known here.
+        // Another server's catalogue may have unknown tiers.
         let published = Catalogue::from_published_json(&text.replace("up_to", "above")).unwrap();
         assert_eq!(published.routes()[0].pricing, Pricing::Unknown);
     }

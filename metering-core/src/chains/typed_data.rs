@@ -24,7 +24,7 @@ const DOMAIN_TYPE: &[u8] = b"EIP712Domain(string name,string version,uint256 cha
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TokenDomain {
-    /// The contract's `name`, as it was when the contract computed its separator. Not always the token's display name.
+    /// The contract's `name` at the time when the contract computed its separator. Not always the token's display name.
     pub name: String,
     /// The contract's `version`.
     pub version: String,

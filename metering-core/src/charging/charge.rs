@@ -194,7 +194,7 @@ impl MeterState {
 pub enum Decision {
     /// Charged; serve it.
     Accepted(Receipt),
-    /// Not charged; do not serve it.
+    /// Not charged; do not serve the request.
     Refused(Refusal),
 }
 
@@ -231,7 +231,7 @@ impl Decision {
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Who was charged.
+    /// The account that was charged.
     pub account: AccountId,
     /// How much. Zero for a hold.
     pub charged: Credits,

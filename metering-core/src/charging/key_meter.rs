@@ -131,7 +131,7 @@ impl KeyState {
     }
 
     /// The meter after the budget refused a request: it has exhausted the period of `now`. `None` if that is before the
-    /// newest period: the clock is wrong, and a request that changes nothing must not take the meter back.
+    /// newest period: the clock is wrong, and a request that changes nothing must not move the meter back.
     pub(crate) fn exhausted(&self, now: Timestamp) -> Option<KeyMeter> {
         let spent = self.meter.spent.at(&self.terms.budget?, now);
         let is_newest = spent.since >= self.meter.spent.since;

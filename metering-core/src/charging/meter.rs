@@ -207,7 +207,8 @@ impl Meter {
     }
 
     /// Refunds a charge whose response could not be delivered. If the queue is full, waits instead of failing: a refund
-    /// must not get lost. A hold is released. Returns the balance after it; `None` when there was nothing to refund.
+    /// must not get lost. A hold is released. Returns the balance after the refund; `None` when there was nothing to
+    /// refund.
     ///
     /// ```
     /// use metering_core::{Charge, Decision, MemoryStore, Service};

@@ -26,7 +26,7 @@ const COMMITTED: u8 = 0x80;
 const COMMIT_WAIT: Duration = Duration::from_secs(10);
 
 impl HoldId {
-    /// A new id of a request that comes in at `now`, and has not been charged.
+    /// A new id for a request that arrives at `now`, and has not been charged.
     ///
     /// ```
     /// use metering_core::charging::HoldId;

@@ -24,7 +24,8 @@ use crate::money::credits::Credits;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReturnedPlaces {
-    /// `(price, places)`, by ascending price. No price twice, and none without places. At most [`VolumeTiers::MAX`].
+    /// `(price, places)`, by ascending price. No price occurs twice, and no price is without places. At most
+    /// [`VolumeTiers::MAX`].
     places: Vec<(Credits, u32)>,
 }
 

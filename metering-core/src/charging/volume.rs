@@ -242,7 +242,7 @@ mod tests {
             (volume(5, "0:5,7:2"), next(0, Some(5), Some(7)), 5),
             (volume(0, "0:10,3:4,7:10"), next(0, Some(10), Some(7)), 10),
             (volume(25, "3:5"), next(3, None, None), 0),
-            // Others are taken first, the cheapest before the others.
+            // Others are taken first, cheapest first.
             (volume(1, "0:10"), next(0, Some(10), Some(7)), 10),
             (volume(15, "0:2,7:4"), next(0, Some(2), Some(7)), 2),
             (volume(15, "7:6"), next(7, Some(6), Some(3)), 0),

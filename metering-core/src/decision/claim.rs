@@ -33,8 +33,7 @@ pub struct ClaimChanges {
     pub quote: QuoteState,
 }
 
-/// Begins to decide [`PaymentStore::claim_quote`](crate::PaymentStore::claim_quote). `quote` is the one with the
-/// claim's nonce.
+/// Begins to decide [`PaymentStore::claim_quote`](crate::PaymentStore::claim_quote). `quote` has the claim's nonce.
 ///
 /// Refused, in this order:
 /// - no quote has that nonce, or it is a top-up quote: [`Claimed::NoSuchQuote`];
@@ -55,8 +54,8 @@ pub fn claim_step(claim: &Claim, quote: Option<&Quote>) -> ClaimStep {
 /// Decides a claim of an open quote ([`ClaimStep::CreateAccount`]). `tx_used` is true if the transaction has a record.
 ///
 /// Refused, in this order: [`Claimed::TxUsed`], [`Claimed::PayerTaken`], [`Claimed::OutOfRange`]. If the email address
-/// is taken, the account is created without one, even if it would only wait for it: a paid claim is not refused for
-/// that.
+/// is taken, the account is created without one, even if the address would still need verification: a paid claim is not
+/// refused for a taken address.
 ///
 /// # Errors
 /// After [`Claimed::TxUsed`], when the id or the key is in use.

@@ -46,8 +46,8 @@ pub struct KeyDeletion {
 /// The keys to delete, child keys before their parents. `keys` are all keys of an account, by number.
 ///
 /// An account keeps its newest [`Key::MAX_ENDED`] keys that were revoked or expired. An older one is deleted
-/// [`Key::ENDED_RETENTION`] after its end, unless it is in use or is the parent of a key that stays. The newest key of
-/// an account is therefore always kept, and no number is used twice.
+/// [`Key::ENDED_RETENTION`] after its end, unless it is in use or is the parent of a kept key. The newest key of an
+/// account is therefore always kept, and no number is used twice.
 #[must_use]
 pub fn keys_to_delete(keys: &[KeyEnd], now: Timestamp) -> Vec<KeyDeletion> {
     let (mut deletions, mut parents, mut kept) = (Vec::new(), BTreeSet::new(), 0);

@@ -23,7 +23,7 @@ use crate::store::{KeyChange, KeyChanged, KeyCreated, NewKey, TermsChange};
 pub struct KeyWrite<K> {
     /// The account's row.
     pub row: K,
-    /// The key as it is after the change. If it was just created, it is not stored yet.
+    /// The key after the change. If it was just created, it is not stored yet.
     pub key: Key,
     /// The change to its existing secrets. Applied before the new one is inserted.
     pub old_secrets: OldSecrets,
@@ -40,7 +40,7 @@ pub struct KeyWrite<K> {
 /// The change to the working secrets of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldSecrets {
-    /// They work as before.
+    /// They keep working.
     Keep,
     /// They are revoked.
     Revoke,

@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// A key with these scopes below the one with the number `parent`.
+    /// A child key, with these scopes, of the key numbered `parent`.
     fn key(number: u32, parent: u32, scopes: Scopes) -> Key {
         let terms = KeyTerms { max_in_flight: 3, ..KeyTerms::new("below".parse().unwrap(), scopes) };
         Key { number: KeyNumber::new(number), parent: Some(KeyNumber::new(parent)), terms, ..first_key() }

@@ -32,7 +32,7 @@ pub struct MemberChanges<K> {
     pub row: K,
     /// Write this invitation.
     pub invited: Option<Invitation>,
-    /// Write this member, replacing the one with its id.
+    /// Write this member, replacing the stored one with its id.
     pub member: Option<Member>,
     /// Delete the members and invitations with these ids, and the members' sessions.
     pub removed: Vec<MemberId>,
@@ -144,7 +144,7 @@ fn change_invitation<K>(
     }
 }
 
-/// A session to open, and the change of members that comes with it.
+/// A session to open, and the related change of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberSignIn<K> {
     /// The session.

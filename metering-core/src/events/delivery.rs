@@ -37,7 +37,7 @@ named_enum! {
         Pending = "pending",
         /// The webhook responded with a status of 200 to 299.
         Delivered = "delivered",
-        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. Not retried, unless it is resent.
+        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. It is not retried, unless it is resent.
         Parked = "parked",
     }
 }
@@ -64,7 +64,7 @@ pub struct Progress {
     pub attempts: u32,
     /// When its retries began: at the time of the event, or of the last resend.
     pub since: Timestamp,
-    /// When its next attempt is due, or when the claim of the current one expires. Without meaning unless pending.
+    /// When its next attempt is due, or when the claim of the current one expires. Meaningless unless pending.
     pub next_at: Timestamp,
     /// The result of the last attempt; `None` before the first one has ended.
     pub last: Option<AttemptResult>,

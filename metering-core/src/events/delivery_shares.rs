@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::access::account::AccountId;
 use crate::events::webhook::Webhook;
 
-/// The deliveries in flight, counted by account and by the host that they go to.
+/// The deliveries in flight, counted by account and by receiving host.
 ///
 /// ```
 /// use metering_core::events::DeliveryShares;

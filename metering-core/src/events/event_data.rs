@@ -181,7 +181,7 @@ impl From<&Key> for KeyEvent {
 pub struct MemberEvent {
     /// The member.
     pub member_id: MemberId,
-    /// Who it is: an email address or a wallet.
+    /// The member: an email address or a wallet.
     pub identity: Identity,
     /// Its role, after the change.
     pub role: MemberRole,

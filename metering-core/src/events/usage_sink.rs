@@ -1,8 +1,8 @@
 //! Usage for the operator's own systems: changes of daily totals, as [CloudEvents] 1.0.2.
 //!
 //! A daily total can change long after its day, because a refund and a settled hold are booked on the day of their
-//! request. So a sink is sent differences. Each is staged in the store before it is sent, so a retry has the same ids and
-//! contents: a receiver that counts each id once has exact sums.
+//! request. So sinks receive differences. Each is staged in the store before it is sent, so a retry has the same ids
+//! and contents: a receiver that counts each id once has exact sums.
 //!
 //! [CloudEvents]: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md
 
@@ -116,7 +116,7 @@ impl UsageSink {
         Self { name, progress: Progress::new(now) }
     }
 
-    /// Claimed at `now` by a process that ends its turn within `lease`; `None` if it is not due.
+    /// The sink claimed at `now` by a process that ends its turn within `lease`; `None` if it is not due.
     #[must_use]
     pub fn claimed(self, now: Timestamp, lease: Duration) -> Option<Self> {
         if self.progress.next_at > now {

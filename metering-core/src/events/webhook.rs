@@ -43,7 +43,7 @@ pub struct Webhook {
     /// The account whose events it receives; `None` for the operator's own one ([`WebhookId::OPERATOR`]), which
     /// receives the events of all accounts.
     pub account: Option<AccountId>,
-    /// Where to, and which events.
+    /// The receiving URL, and which events.
     pub terms: WebhookTerms,
     /// Whether events are sent to it.
     pub state: WebhookState,
@@ -108,7 +108,7 @@ pub struct NewWebhook {
     pub id: WebhookId,
     /// The account whose events it receives.
     pub account: AccountId,
-    /// Where to, and which events.
+    /// The receiving URL, and which events.
     pub terms: WebhookTerms,
     /// The secrets that sign its requests.
     pub secret: WebhookSecret,

@@ -41,7 +41,7 @@ use crate::wire::MeteredHeaders;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Charged {
-    /// Who was charged.
+    /// The account that was charged.
     pub account: AccountId,
     /// The price of this request, or the amount held for it.
     pub amount: Credits,

@@ -34,8 +34,8 @@ pub(super) fn drop_body_headers(headers: &mut HeaderMap) {
     drop_headers(headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
 }
 
-/// Makes the upstream read the body as it was read here: as JSON. Some servers would read a form or another charset if
-/// the client's `Content-Type` named one.
+/// Makes the upstream read the body in the same way: as JSON. Some servers would read a form or another charset if the
+/// client's `Content-Type` named one.
 pub(super) fn forward_as_json(headers: &mut HeaderMap) {
     drop_headers(headers, |name| is_same_header(name, header::CONTENT_TYPE.as_str()));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

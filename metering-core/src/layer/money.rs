@@ -5,7 +5,7 @@ use crate::charging::refusal::Refusal;
 use crate::charging::{EarlyReceipt, ExpectedCharge, HoldGuard};
 use crate::error::Error;
 
-/// The part that can still be refunded or settled. It is taken by the first that does so.
+/// The part that can still be refunded or settled. Whoever takes it first settles it.
 pub(super) enum Money {
     /// The charge may not be on disk yet.
     Charged(EarlyReceipt),

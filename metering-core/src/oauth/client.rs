@@ -107,7 +107,7 @@ impl OAuthClient {
         Self::read(id, &metadata(json)?, expires_at)
     }
 
-    /// The client whose document is at `url`. All of its redirect URIs count, as it may be used elsewhere.
+    /// The client whose document is at `url`. All of its redirect URIs are checked, as it may be used elsewhere.
     ///
     /// # Errors
     /// When it is not the document of that client.

@@ -53,7 +53,7 @@ pub enum GrantRefusal {
     /// It was used before. The grant ends, because one of its two users stole it.
     #[error("the code or refresh token was used before, so its access was revoked; ask the owner again")]
     Reused,
-    /// It is a code that was not redeemed yet, or a refresh token, and the other is needed.
+    /// A code that was not redeemed yet was sent in place of a refresh token, or the other way round.
     #[error("this is not a token of the kind that grant_type names")]
     Kind,
     /// It was issued to another client.

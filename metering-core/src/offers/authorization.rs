@@ -43,7 +43,7 @@ pub struct Authorization {
 /// The requirements for a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedTransfer {
-    /// Who must receive it.
+    /// The required recipient.
     pub to: Address,
     /// How many units, exactly.
     pub value: TokenUnits,
@@ -55,9 +55,9 @@ pub enum AuthorizationFault {
     /// It pays another recipient.
     #[error("it pays {found}, not {expected}")]
     Recipient {
-        /// Who must receive it.
+        /// The required recipient.
         expected: Address,
-        /// Who it names.
+        /// The named recipient.
         found: Address,
     },
     /// The amount is too large or too small.
@@ -83,13 +83,13 @@ pub enum AuthorizationFault {
     /// The signature is a contract's, but the payer's address has no contract.
     #[error("the signature is that of a contract, and there is none at {payer} on this chain; deploy the wallet first")]
     NotDeployed {
-        /// Who should have signed.
+        /// The expected signer.
         payer: Address,
     },
     /// The signature is not the payer's.
     #[error("the signature is not that of {payer}")]
     Signature {
-        /// Who should have signed.
+        /// The expected signer.
         payer: Address,
     },
 }

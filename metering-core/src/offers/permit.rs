@@ -34,7 +34,7 @@ const PERMIT_TYPE: &[u8] = b"PermitWitnessTransferFrom(TokenPermissions permitte
 pub struct Permit<'s> {
     /// The signed fields, except for the facilitator.
     pub signed: &'s SignedAuthorization,
-    /// Who may have it executed.
+    /// The facilitator that may execute it.
     pub facilitator: Address,
 }
 

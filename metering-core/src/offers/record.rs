@@ -78,7 +78,7 @@ impl SignedAuthorization {
 }
 
 impl fmt::Debug for SignedAuthorization {
-    /// Leaves out the signature, because anyone who has it can execute the authorization, also for another account.
+    /// Leaves out the signature, because anyone who has it can execute the authorization, even for another account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignedAuthorization").field("id", &self.id()).finish_non_exhaustive()
     }

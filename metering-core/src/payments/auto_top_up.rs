@@ -62,7 +62,7 @@ named_enum! {
         Refused = "refused",
         /// A payment of the account was refunded or disputed, whether an automatic top-up made it or not.
         Reversed = "reversed",
-        /// The plan is no longer sold as it was when they were turned on.
+        /// The plan's terms have changed since they were turned on, or it is no longer sold.
         PlanChanged = "plan_changed",
     }
 }

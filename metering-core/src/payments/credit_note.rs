@@ -231,7 +231,7 @@ fn steps(reversals: &[ProcessorReversal]) -> (Vec<&ProcessorReversal>, Vec<Step>
     (reversals, steps)
 }
 
-/// The sum of the notes in force: of one reversal, or of all.
+/// The sum of the notes in force: for one reversal, or for all.
 fn sum_in_force(notes: &[(usize, CreditNote)], of: Option<usize>) -> u128 {
     let in_force = notes.iter().filter(|(place, note)| of.is_none_or(|of| of == *place) && note.cancelled_at.is_none());
     in_force.fold(0_u128, |sum, (_, note)| sum.saturating_add(note.amount.get()))

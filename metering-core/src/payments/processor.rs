@@ -111,7 +111,7 @@ impl ProcessorReversal {
         TokenUnits::new(amount.min(paid.get()))
     }
 
-    /// After it ended, taking back again from now on.
+    /// After it ended, it takes its amount back again from now on.
     #[must_use]
     pub(crate) fn resumed(self, now: Timestamp) -> Self {
         let (mut reversed_at, mut interruptions) = (self.reversed_at, self.interruptions);
@@ -124,7 +124,7 @@ impl ProcessorReversal {
         Self { reversed_at, restored_at: None, interruptions, ..self }
     }
 
-    /// From when until when it took back, in order. The last one may not have ended.
+    /// The periods in which its amount was taken back, in order. The last one may not have ended.
     pub(crate) fn periods(&self) -> Vec<(Timestamp, Option<Timestamp>)> {
         let (mut periods, mut begins) = (Vec::with_capacity(1 + self.interruptions.len()), self.reversed_at);
         for (ended, again) in &self.interruptions {

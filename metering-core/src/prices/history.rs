@@ -1,4 +1,4 @@
-//! Which price version is in force when.
+//! The price version in force at each time.
 
 use crate::clock::{Day, Timestamp};
 use crate::prices::version::PriceVersion;

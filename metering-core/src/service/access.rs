@@ -87,7 +87,7 @@ impl Access {
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// The caller's key, if it is the account's first one. A member's session represents it where the role has this
+    /// The caller's key, if it is the account's first one. A member's session counts as that key if the role has this
     /// right.
     ///
     /// # Errors
@@ -97,14 +97,14 @@ impl Access {
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// Who holds the first key of an account.
+    /// The holder of the first key of an account.
     pub(super) async fn first_holder(&self, caller: Caller<'_>, right: Right) -> Result<KeyHolder, Error> {
         let holder = self.holder_as(caller, Some(Scope::Manage), right).await?;
         let is_first = holder.key().is_some_and(|key| key.number.is_first());
         if is_first { Ok(holder) } else { Err(Error::KeyNotAllowed(KeyRefusal::NotFirst)) }
     }
 
-    /// Who holds a key that may be used for this, now and from there.
+    /// The holder of a key that may be used for this, now and from this address.
     pub(super) async fn holder(&self, caller: Caller<'_>, scope: Option<Scope>) -> Result<KeyHolder, Error> {
         self.holder_as(caller, scope, scope.map_or(Right::Read, Right::of)).await
     }
@@ -122,7 +122,7 @@ impl Access {
         Ok(holder)
     }
 
-    /// Who holds a key that has one of these scopes.
+    /// The holder of a key that has one of these scopes.
     pub(super) async fn holder_with_any(&self, caller: Caller<'_>, scopes: &[Scope]) -> Result<KeyHolder, Error> {
         let holder = self.holder_of(caller).await?;
         let now = self.now();

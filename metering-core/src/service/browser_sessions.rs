@@ -65,7 +65,7 @@ impl Service {
 }
 
 impl<'s> BrowserSessions<'s> {
-    /// Opens a session with a key. It takes the key itself: a session cannot prolong itself.
+    /// Opens a session with a key. It requires the key itself: a session cannot prolong itself.
     ///
     /// ```
     /// use metering_core::access::DeviceName;
@@ -120,7 +120,7 @@ impl<'s> BrowserSessions<'s> {
         let found = store.browser_session(&token.hash()).await?;
         let Some(session) = found.filter(|session| session.is_live(now)) else { return Ok(None) };
         if let Some(used) = session.used(now) {
-            // The request does not fail for that.
+            // The request does not fail because of it.
             if let Err(error) = store.use_browser_session(&used).await {
                 tracing::warn!(%error, session = %session.id, "could not note the use of a session");
             }
@@ -181,7 +181,7 @@ impl<'s> BrowserSessions<'s> {
         Ok(EndedSessionsResponse { ended })
     }
 
-    /// Ends the session that the request came with. Its key needs no scope for that, and need not be live.
+    /// Ends the session that the request came with. Its key needs no scope for this, and need not be live.
     ///
     /// # Errors
     /// When the store fails.

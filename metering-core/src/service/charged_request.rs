@@ -20,7 +20,7 @@ const REFUND_WAIT: Duration = Duration::from_secs(900);
 /// The charge of a request that held no credits.
 #[derive(Debug, Clone)]
 pub struct ChargedRequest {
-    /// Who was charged.
+    /// The account that was charged.
     pub account: AccountId,
     /// The key that the request came with.
     pub key: KeyNumber,

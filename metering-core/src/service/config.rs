@@ -42,7 +42,7 @@ pub struct ServiceConfig {
     pub terms_version: String,
     /// The chains that plans are paid on, the primary one first.
     pub chains: Vec<Chain>,
-    /// The plans that are sold by card, in the order of display. Whoever takes the cards credits the accounts
+    /// The plans that are sold by card, in the order of display. The operator of the checkout credits the accounts
     /// ([`Payments::credit_from_processor`](crate::service::Payments::credit_from_processor)).
     pub cards: Vec<CardPlanDocument>,
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer

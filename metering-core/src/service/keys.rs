@@ -1,6 +1,6 @@
 //! Keys of an account, made and changed by the holders of its keys.
 //!
-//! A key sees and changes itself and its child keys, if it has the scope for that. The store's transaction decides the
+//! A key reads and changes itself and its child keys, if it has the scope for it. The store's transaction decides the
 //! terms that it may give to others, by [`decision`](crate::backend::decision).
 
 mod rotation;

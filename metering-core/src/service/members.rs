@@ -257,7 +257,7 @@ impl<'s> Members<'s> {
     }
 }
 
-/// Who makes a call.
+/// The member or key that makes a call.
 fn actor(caller: Caller<'_>, holder: &KeyHolder) -> Result<AccountActor, Error> {
     if let Some(member) = caller.member() {
         return Ok(AccountActor::Member(member.clone()));

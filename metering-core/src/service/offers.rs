@@ -1,4 +1,4 @@
-//! Payments that come with requests, as far as the hook ([`RequestPayments`]) takes them.
+//! Payments that come with requests, as the hook ([`RequestPayments`]) accepts them.
 
 use std::sync::Arc;
 

@@ -35,9 +35,9 @@ use crate::signups::mail::Mailer;
 pub struct BillingSettings {
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: Weight,
-    /// The largest weight of a caller. A larger one is cut to it.
+    /// The largest weight of a caller. A larger one is cut to this.
     pub max_weight: Weight,
-    /// The largest multiplier of a caller. A larger one is cut to it.
+    /// The largest multiplier of a caller. A larger one is cut to this.
     pub max_multiplier: Multiplier,
     /// How many templates outside the catalogue an account's usage may be booked on. Beyond that, usage is booked on
     /// the catch-all `(other)`.

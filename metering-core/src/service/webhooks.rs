@@ -37,7 +37,7 @@ const MAX_ENTRIES: u32 = 100;
 /// For how long webhooks are signed with the old secret too, by default: a day.
 const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 
-/// A script whose list came out empty must not subscribe to everything.
+/// A script with an empty list by mistake must not subscribe to everything.
 const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
 
 /// Mail and requests are different webhooks.

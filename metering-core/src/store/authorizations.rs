@@ -94,9 +94,9 @@ pub trait AuthorizationStore: PaymentStore {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Records the amount that a usage authorization's request used, once. From then on, it is executed for that; if it
-    /// is nothing, it is not executed, and has [expired](SettlementFailure::Expired). Its record after that; `None`,
-    /// and nothing changes, when it is not pending, or that is known already.
+    /// Records the amount that a usage authorization's request used, once. From then on, it is executed for that
+    /// amount; if the amount is zero, it is not executed, and has [expired](SettlementFailure::Expired). Its record
+    /// after that; `None`, and nothing changes, when it is not pending, or that is known already.
     ///
     /// [`use_authorization`](crate::backend::decision::use_authorization) decides.
     async fn use_authorization(

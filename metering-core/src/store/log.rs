@@ -56,7 +56,7 @@ pub trait LogStore: Store {
     /// commit comes alone. Changes nothing.
     ///
     /// Public entries come first, then openings, then the others by time: commits keep their order among themselves,
-    /// and so do ledger entries. At the same millisecond, a ledger entry comes before a commit. [`Unlogged::taken`] may
+    /// and so do ledger entries. At the same millisecond, ledger entries come before commits. [`Unlogged::taken`] may
     /// advance without postings. Such a step must be appended too, since the store keeps postings until they are.
     async fn unlogged(&self, epoch: &LogEpoch, limit: u32) -> Result<Unlogged, StoreError>;
 
@@ -64,7 +64,7 @@ pub trait LogStore: Store {
     /// no funds in the log. Rows that no account has are left out.
     async fn logged_accounts(&self, epoch: u32, rows: &[AccountRow]) -> Result<Vec<LoggedAccount>, StoreError>;
 
-    /// The state of one account, as [`LogStore::logged_accounts`] has it; `None` if it has no log number.
+    /// The state of one account, as in [`LogStore::logged_accounts`]; `None` if it has no log number.
     async fn logged_account(&self, epoch: u32, account: &AccountId) -> Result<Option<LoggedAccount>, StoreError>;
 
     /// The log's numbers of usage lines, in order. Epochs share them.
@@ -150,8 +150,8 @@ pub struct NewEpoch {
     pub secret: LogSecret,
     /// Why it begins.
     pub reason: EpochReason,
-    /// How the log of a moved store ended in the other database. Not used by a store that has an epoch: its last one
-    /// comes before the new one.
+    /// The end of a moved store's log in the other database. Not used by a store that has an epoch: its last one comes
+    /// before the new one.
     pub previous: Option<PreviousLog>,
 }
 
@@ -264,7 +264,7 @@ pub enum Logged {
     },
     /// Usage of an imported account from before the import. Negative if refunds exceeded it.
     Imported(Credits),
-    /// A public entry, as the log has it.
+    /// A public entry, in the log's form.
     Public(String),
 }
 

@@ -15,9 +15,9 @@ use crate::store::{Store, StoreError};
 /// key ([`in_transaction`](crate::store::in_transaction)).
 #[async_trait]
 pub trait OAuthStore: Store {
-    /// Stores a client that registers. When there are `most` of them, it takes the place of the one that expires first:
-    /// it has got no token, and a flood of registrations must not keep others from registering. `false`, and
-    /// nothing changes, when all expire later than it.
+    /// Stores a client that registers. When there are `most` of them, it replaces the one that expires first, which has
+    /// no token, and a flood of registrations must not keep others from registering. `false`, and nothing changes, when
+    /// all expire later than it.
     async fn register_oauth_client(&self, client: OAuthClient, most: u64) -> Result<bool, StoreError>;
 
     /// The registered client with this id, expired or not.

@@ -78,7 +78,7 @@ pub trait OperatorStore: Store {
     /// Its name becomes [`AgentName::ERASED`](crate::access::AgentName::ERASED). Email address, wallet, names and
     /// networks of keys, webhooks, events, deliveries, sessions, links, signups, and the paths of requests are deleted,
     /// and audit log entries about it keep only who did what and when. The buyer is kept on receipts for purchases,
-    /// unless `with_receipts`. A second call finds nothing more, unless something came in between.
+    /// unless `with_receipts`. A second call finds nothing more, unless new data arrived in between.
     async fn erase_account(
         &self,
         id: &AccountId,
@@ -153,6 +153,6 @@ pub trait OperatorStore: Store {
     async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>, StoreError>;
 
     /// The deliveries that keep the next events from their webhooks because an attempt failed, after a cursor, at most
-    /// `limit`, the one that is tried longest first.
+    /// `limit`, longest-retried first.
     async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>, StoreError>;
 }

@@ -69,7 +69,7 @@ pub trait PaymentStore: Store {
     /// Removes a plan; `false` when none has that key.
     async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError>;
 
-    /// Puts a plan on sale or takes it off sale; `false` when none has that key.
+    /// Puts a plan on sale or takes it off sale; `false` when no plan has that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
     /// Stores an open quote, unless [`open_quote`](crate::backend::decision::open_quote) refuses it.
@@ -177,7 +177,7 @@ pub trait PaymentStore: Store {
     /// The charges of an account since a moment that were paid or may be, the oldest first.
     async fn top_up_charges(&self, account: &AccountId, since: Timestamp) -> Result<Vec<TopUpCharge>, StoreError>;
 
-    /// Ends a charge, once; `false` if it has ended or is not known. A charge that counted as failed may turn out to be paid. A
+    /// Ends a charge, once; `false` if it has ended or is not known. A failed charge may later turn out to be paid. A
     /// charge that failed, or whose payment was reversed, stops the automatic top-ups of its account, with an event.
     async fn end_top_up(&self, id: TopUpChargeId, end: TopUpEnd, now: Timestamp) -> Result<bool, StoreError>;
 
@@ -201,7 +201,7 @@ pub trait PaymentStore: Store {
     /// they are not [special](ReceiptTerms::are_special).
     async fn set_receipt_terms(&self, terms: ReceiptTerms, now: Timestamp) -> Result<(), StoreError>;
 
-    /// All terms that receipts ever had, by number. The last ones hold.
+    /// All terms that receipts ever used, by number. The last ones hold.
     async fn receipt_terms(&self) -> Result<Vec<ReceiptTermsRecord>, StoreError>;
 
     /// The receipts and credit notes of an account that were issued on terms. Each was written with its payment or reversal.

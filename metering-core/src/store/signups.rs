@@ -37,7 +37,7 @@ pub trait SignupStore: Store {
     /// refuses it.
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened, StoreError>;
 
-    /// The session with that token, if it is stored and not redeemed.
+    /// The session with that token, if it is stored and not yet redeemed.
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>, StoreError>;
 
     /// The session with that user code, if it is stored and not redeemed.

@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 pub struct AccountStatementDocument {
     /// The account's id.
     pub org_id: String,
-    /// The day or month, as it was requested.
+    /// The requested day or month.
     pub period: String,
     /// The start of the period, or of the log if that is later.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]

@@ -67,7 +67,7 @@ pub struct DeductResponse {
     /// The amount that was charged.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount_charged: Credits,
-    /// Who was charged.
+    /// The account that was charged.
     pub org_id: String,
 }
 

@@ -29,7 +29,7 @@ pub trait Call: Send + Sync + 'static {
     const SUMMARY: &'static str;
     /// Further text for callers, with white space around it.
     const DESCRIPTION: &'static str = "";
-    /// Who may make it.
+    /// The callers that may make it.
     const ACCESS: Access;
     /// Whether the body may be left out.
     const IS_BODY_OPTIONAL: bool = false;
@@ -52,7 +52,7 @@ pub trait Call: Send + Sync + 'static {
 /// An error code, and when a call is refused with it; the text may be empty.
 pub type Refusal = (ErrorCode, &'static str);
 
-/// Who may make a call.
+/// The callers that may make a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
     /// The alternatives; each names the security schemes of the OpenAPI document that it needs. Empty if anyone may.

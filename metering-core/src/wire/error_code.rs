@@ -106,7 +106,7 @@ error_codes! {
     PayerProofRequired = "payer_proof_required" 403,
     /// There is nothing at this path, or no such quote or challenge.
     NotFound = "not_found" 404,
-    /// No metered route has this path.
+    /// The path belongs to no metered route.
     UnknownRoute = "unknown_route" 404,
     /// The model that the request names has no price here.
     ModelNotFound = "model_not_found" 404,

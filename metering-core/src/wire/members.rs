@@ -124,7 +124,7 @@ pub struct RemovedMemberResponse {
 pub struct AccountActionDocument {
     /// Its number, counted up within the account.
     pub number: i64,
-    /// When, as RFC 3339.
+    /// The time, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
     /// The id of the member, or of the key.

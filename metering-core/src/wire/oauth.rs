@@ -92,7 +92,7 @@ pub struct OAuthGrantDocument {
     pub client_id: String,
     /// The name that the client gave itself when it registered; null if it did not, or was forgotten.
     pub client_name: Option<String>,
-    /// Where its code was sent.
+    /// The redirect URI of its code.
     pub redirect_uri: String,
     /// The resource of its token.
     pub resource: String,
@@ -105,7 +105,7 @@ pub struct OAuthGrantDocument {
     /// When the owner consented, or when the client last got an access token, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub given_at: String,
-    /// When it can no longer get another access token, as RFC 3339.
+    /// Until when it can get another access token, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub expires_at: String,
 }

@@ -24,7 +24,7 @@ pub const PAYMENT_AUTHORIZATION_HEADER: &str = "payment-authorization";
 pub const ACCEPT_PAYMENT_HEADER: &str = "accept-payment";
 /// The payment with MPP; only in successful responses.
 pub const PAYMENT_RECEIPT_HEADER: &str = "payment-receipt";
-/// Request headers to allow in CORS, in lower case. Some clients really send the last two.
+/// Request headers to allow in CORS, in lower case. Some clients do send the last two.
 pub const PAYMENT_REQUEST_HEADERS: [&str; 7] = [
     PAYMENT_SIGNATURE_HEADER,
     X_PAYMENT_HEADER,

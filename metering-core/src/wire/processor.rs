@@ -70,13 +70,13 @@ pub struct ProcessorReversalRequest {
     /// The processor's name.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "paddle"))]
     pub processor: Option<String>,
-    /// The processor's id of the refund or dispute. Each counts once.
+    /// The processor's id of the refund or dispute. Each is applied once.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "adj_01hvgf2s84dr6reszzg29zbvcm"))]
     pub id: Option<String>,
     /// The processor's id of the payment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "txn_01hv8wptq8987qeep44cyrewp9"))]
     pub payment_id: Option<String>,
-    /// The amount taken back, as exact decimal text. Without it and `amount_minor`, the whole payment is.
+    /// The amount taken back, as exact decimal text. Without it and `amount_minor`, the whole payment is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "2.50"))]
     pub amount: Option<String>,

@@ -35,7 +35,7 @@ pub struct ReceiptDocument {
     /// When the credits were added, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub issued_at: String,
-    /// Who sold the credits.
+    /// The seller of the credits.
     pub seller: SellerDocument,
     /// The account that bought them.
     pub customer: CustomerDocument,
@@ -78,8 +78,8 @@ pub struct CreditNoteDocument {
     pub amount: Option<String>,
     /// Why it was taken back; may be empty.
     pub reason: String,
-    /// When the credits returned, as RFC 3339: a dispute was won, or the transaction was mined after all. Null while the
-    /// credit note is in force.
+    /// When the credits returned, as RFC 3339: a dispute was won, or the transaction was mined after all. Null while it
+    /// is in force.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub cancelled_at: Option<String>,
     /// The tax in the amount taken back, at the rate of the receipt; null if the receipt has none. If credit notes take
@@ -111,7 +111,7 @@ impl CreditNoteDocument {
     }
 }
 
-/// Who sold the credits, as the operator configured it.
+/// The seller of the credits, as the operator configured it.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SellerDocument {
@@ -125,7 +125,7 @@ pub struct SellerDocument {
     pub contact: Option<String>,
 }
 
-/// Who bought the credits.
+/// The buyer of the credits.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CustomerDocument {

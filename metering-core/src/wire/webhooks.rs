@@ -169,7 +169,7 @@ pub struct BalanceAlertRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required))]
     pub below: Option<Option<Credits>>,
     /// Whether low-balance alerts are also mailed to the account's verified address. If omitted, they are, unless that
-    /// was turned off. Without effect where the response has no `email`.
+    /// was turned off. No effect where the response has no `email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<bool>,
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::document::Document;
 use crate::catalogue::pointer::is_same_name;
 
-/// So many problems of one body are named.
+/// So several problems of one body are reported.
 pub(super) const PROBLEMS_MAX: usize = 8;
 
 /// How members that are not in the schema are handled.
@@ -50,7 +50,7 @@ impl<'r> KnownMembers<'r> {
         Self { by_object, names }
     }
 
-    /// Removes the others from the body, or refuses or passes them.
+    /// Removes unknown members from the body, refuses them, or passes them on.
     pub(super) fn apply(&self, unknown: Unknown, document: &mut Document) -> Result<(), BTreeMap<String, String>> {
         let mut walk = Walk { unknown, known: self, problems: BTreeMap::new() };
         walk.visit(document, "");
@@ -90,7 +90,7 @@ impl Walk<'_> {
         let problem = match self.unknown {
             Unknown::Remove => return false,
             Unknown::Refuse => "is not a field of this request; remove it".to_owned(),
-            // Some parsers would take it for the other.
+            // Some parsers would confuse it with the other.
             Unknown::Pass => match self.known.names.iter().find(|known| *known != name && is_same_name(name, known)) {
                 Some(known) => format!("must be spelled {known}"),
                 None => return true,

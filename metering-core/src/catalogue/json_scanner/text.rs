@@ -121,7 +121,7 @@ impl Text {
         true
     }
 
-    /// Adds a unit of UTF-16. One half of a pair without the other is read as a replacement character.
+    /// Adds a unit of UTF-16. Half of a surrogate pair is read as a replacement character.
     fn push_unit(&mut self, unit: u16) {
         match (self.high.take(), unit) {
             (Some(high), 0xdc00..=0xdfff) => self.push_units(&[high, unit]),

@@ -48,7 +48,7 @@ pub(super) struct Preset {
 #[serde(deny_unknown_fields)]
 pub(super) struct UnitRule {
     pub(super) name: String,
-    /// The unit whose price it has if it has none of its own.
+    /// The unit whose price it uses if it has none of its own.
     pub(super) of: Option<String>,
     /// Whether the count of `of` leaves it out. Otherwise it is part of that count.
     #[serde(default)]

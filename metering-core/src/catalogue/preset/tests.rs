@@ -12,7 +12,7 @@ fn written(price: &str, shared: &str) -> Result<Catalogue, String> {
     Catalogue::from_json(&text).map_err(|error| error.to_string())
 }
 
-/// The price of the only route, as it is written out.
+/// The price of the only route, expanded.
 fn price(catalogue: &Catalogue) -> Value {
     serde_json::from_str::<Value>(catalogue.json()).unwrap()["endpoints"][0]["price"].clone()
 }

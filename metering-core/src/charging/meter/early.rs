@@ -23,7 +23,7 @@ pub enum EarlyDecision {
     /// Not decided yet, but it will clearly be accepted. Serve the request, and pass nothing of its response on before
     /// the decision.
     Expected(ExpectedCharge),
-    /// Not charged; do not serve it.
+    /// Not charged; do not serve the request.
     Refused(Refusal),
 }
 

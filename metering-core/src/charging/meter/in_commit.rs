@@ -150,7 +150,7 @@ impl<'a> InCommit<'a> {
         }
     }
 
-    /// Releases a hold whose caller has gone: the request will not be served. A charge stays recorded.
+    /// Releases a hold whose caller has gone: the request will not be served. A charge is still recorded.
     fn release_unclaimed(&self, outcome: &Outcome) {
         let Outcome::Decided(Decision::Accepted(receipt)) = outcome else { return };
         if let Some(release) = receipt.hold_update(HoldAction::Release).filter(|_| !receipt.repeated) {

@@ -55,7 +55,7 @@ struct State {
     waiting_since: Option<Instant>,
     /// Whether that takes too long.
     is_stuck: bool,
-    /// Who takes the next batch.
+    /// The task or thread that takes the next batch.
     taker: Taker,
     is_open: bool,
     is_broken: bool,
@@ -350,7 +350,7 @@ mod tests {
         assert!(postings.take_for_task().is_some());
     }
 
-    /// The task's runtime was shut down before the end of the turn with the first posting.
+    /// The task's runtime was shut down before the end of the turn with its first posting.
     #[tokio::test(start_paused = true)]
     async fn posting_after_the_task_has_ended_is_rejected() {
         let (postings, store) = (Arc::new(postings()), MemoryStore::new());

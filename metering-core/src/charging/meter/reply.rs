@@ -81,7 +81,7 @@ impl ReplySender {
     /// `round` ends.
     pub(super) fn decide(&self, outcome: Outcome, round: &mut Round) {
         let mut state = self.slot.state();
-        // A charge whose caller has gone stays recorded.
+        // A charge whose caller has gone is still recorded.
         let State::Waiting(caller) = &mut *state else { return };
         let caller = caller.take();
         *state = State::Decided(outcome);
@@ -147,7 +147,7 @@ impl Reply {
     /// Waits for the outcome.
     ///
     /// # Errors
-    /// When the posting was not recorded, or that is not known.
+    /// When the posting was not recorded, or that is unknown.
     pub(super) async fn outcome(mut self) -> Answer {
         poll_fn(|context| self.poll_outcome(context)).await
     }

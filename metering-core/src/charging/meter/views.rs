@@ -1,7 +1,7 @@
 //! The newest state of keys that this node has seen, and whether a request may be served before its charge is decided.
 //!
 //! A view only predicts whether the upstream's work will be wasted. The store decides every charge, and no response is
-//! passed on before that. So nothing here may reach a receipt, a header or the ledger.
+//! passed on before that. So no receipt, header or ledger entry may use it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,7 @@ struct Ahead {
     price: Credits,
 }
 
-/// The key of a charge, and where its request came from.
+/// The key of a charge, and the address of its request.
 #[derive(Clone, Copy)]
 pub(super) struct Used {
     key: KeyHash,
@@ -178,7 +178,7 @@ impl View {
         let is_covered = left.is_some_and(|left| left.is_positive() && left.atoms() >= needed);
         let limits = self.rate.limits;
         let windows = [(LimitWindow::Minute, limits.requests_per_minute), (LimitWindow::Day, limits.requests_per_day)];
-        // This one is in flight too.
+        // The request itself is in flight too.
         let in_flight = started.requests.saturating_add(1);
         let has_room = windows.into_iter().all(|(window, limit)| {
             let left = self.rate.remaining(window);

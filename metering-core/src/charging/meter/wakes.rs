@@ -14,7 +14,7 @@ use tokio::runtime::{Handle, Id};
 use crate::shown_fields::shown_fields;
 
 thread_local! {
-    /// Where callers on this thread are woken, while [`wake_together`] runs on it, and on which runtime it does.
+    /// Where callers on this thread are woken, while [`wake_together`] runs on it, and the runtime that runs it.
     static OF_THREAD: RefCell<Option<(Option<Id>, Arc<Wakes>)>> = const { RefCell::new(None) };
 }
 

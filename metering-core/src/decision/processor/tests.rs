@@ -173,7 +173,7 @@ fn the_first_reason_refuses() {
         (change("re_1", Some(50), false), facts(&known, "re_1"), |refusal| {
             matches!(refusal, ProcessorReversed::Repeated(_))
         }),
-        // It stays ended.
+        // The reversal stays ended.
         (
             change("re_2", Some(10), false),
             facts(&known, "re_2"),

@@ -1,4 +1,4 @@
-//! Holds that a signed payment backs: once the cost is known, the payment is executed for that.
+//! Holds that a signed payment backs: once the cost is known, the payment is executed for that amount.
 
 use std::sync::Arc;
 

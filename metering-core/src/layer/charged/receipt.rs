@@ -38,8 +38,8 @@ impl Charged {
 }
 
 impl State {
-    /// Sets the response headers with the request's cost. Returns the receipt that is then to be signed: a capture by
-    /// another clone need not wait for that.
+    /// Sets the response headers with the request's cost. Returns the receipt to sign: a capture by another clone need
+    /// not wait for the signature.
     pub(super) fn set_cost<R>(
         mut state: MutexGuard<'_, Self>,
         response: &mut Response<R>,

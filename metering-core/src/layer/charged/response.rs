@@ -30,7 +30,7 @@ impl Charged {
             return state.failed(&self.shared.service, &error);
         }
         if self.usage_price.is_some() {
-            // Capturing takes the lock itself.
+            // Capturing acquires the lock itself.
             drop(state);
             let (reported, tokens) = self.reported(&response);
             Box::pin(self.capture_reported(reported, tokens)).await;

@@ -94,7 +94,7 @@ fn notes_in_force_are_what_the_reversals_take_back_together() {
             &[("dp_1", 600, 1, Some(3)), ("re_1", 800, 2, None)],
             &[("dp_1", 600, 1, Some(3)), ("re_1", 590, 2, None), ("re_1", 210, 3, None)],
         ),
-        // The amount that an ended reversal frees goes to those that wait, in order.
+        // The amount that an ended reversal frees goes to waiting reversals, in order.
         (
             &[("re_1", 700, 1, Some(4)), ("re_2", 600, 2, None), ("dp_1", 1_190, 3, None)],
             &[("re_1", 700, 1, Some(4)), ("re_2", 490, 2, None), ("re_2", 110, 4, None), ("dp_1", 590, 4, None)],

@@ -1,6 +1,6 @@
 //! Links that sign in: of an account's own address, of members of accounts, and of invitations.
 //!
-//! A link's token contains its purpose. Nothing is consumed until a session is opened.
+//! A link's token contains its purpose. No link or invitation is consumed until a session is opened.
 
 use super::{BrowserSessions, OpenedSession, opened};
 use crate::access::account::AccountId;

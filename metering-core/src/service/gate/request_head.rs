@@ -15,7 +15,7 @@ const MAX_PATH_KEPT: usize = 256;
 pub struct RequestHead<'r> {
     /// Its API key, if it has a well-formed one.
     pub key: Option<&'r ApiKey>,
-    /// Where it came from, if that is known. A key that is restricted to networks needs it.
+    /// Its source address, if known. A key that is restricted to networks needs it.
     pub address: Option<IpAddr>,
     /// Its method.
     pub method: &'r str,

@@ -94,7 +94,7 @@ impl Keys<'_> {
         let id = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.id.clone();
         let again = self.access.store.key_holder(&secret).await?;
         if again.is_some_and(|again| again.key().is_some_and(|key| key.id == id)) {
-            // The same request as before.
+            // The repeated request.
             return Ok(holder.account);
         }
         let change = KeyChange::Rotate { secret, old_until };

@@ -25,7 +25,7 @@ impl OAuthError {
         Self::Refused { error, description: description.to_string() }
     }
 
-    /// A refusal of the service, with that code; other errors as they are.
+    /// A refusal of the service, with that code; other errors unchanged.
     pub(super) fn of(cause: Error, error: &'static str) -> Self {
         match cause.code().status() {
             429 | 500.. => Self::Service(cause),

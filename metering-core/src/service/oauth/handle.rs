@@ -48,7 +48,7 @@ impl<'s> OAuth<'s> {
         &*self.setup.store
     }
 
-    /// The URLs that a token may be for. Each is good for all of them.
+    /// The URLs that a token may be for. Each is valid for all of them.
     pub(super) fn resources(self, issuer: &str) -> Vec<String> {
         let origins = std::iter::once(issuer).chain(self.setup.origins.iter().map(String::as_str));
         origins.flat_map(|origin| [format!("{origin}/mcp"), origin.to_owned(), format!("{origin}/sse")]).collect()

@@ -25,7 +25,7 @@ struct Turn {
     resource: Option<String>,
     /// With a code: `redirect_uri`, and `code_verifier`.
     code: Option<(Option<String>, String)>,
-    /// The key to make, if there is none yet.
+    /// The key to create, if there is none yet.
     new_key: Option<NewKey>,
     /// The next refresh token.
     next: GrantTokenHash,
@@ -39,7 +39,7 @@ enum Turned {
     /// The key, and until when its new secret works.
     Key(Key, Timestamp),
     Refused(GrantRefusal),
-    /// No key was made.
+    /// No key was created.
     NotCreated(KeyCreated),
 }
 

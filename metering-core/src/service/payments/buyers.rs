@@ -1,4 +1,4 @@
-//! Who buys for an account, for its receipts.
+//! The buyer for an account, for its receipts.
 
 use crate::access::credentials::Caller;
 use crate::access::role::Right;

@@ -104,7 +104,7 @@ impl Payments<'_> {
             PaymentCredited::OutOfRange => {
                 Err(Error::field("credits", "would put the account's balance out of range; nothing was credited"))
             }
-            // No quote is paid by a processor.
+            // Processors pay no quotes.
             PaymentCredited::BelongsToQuote => Err(Error::Internal),
         }
     }
@@ -250,7 +250,7 @@ fn reference(fields: &mut Fields, processor: Option<&str>, name: &str, id: Optio
     }
 }
 
-/// An amount, in the currency's smallest unit; `None` if there is none, or it is wrong.
+/// An amount, in the currency's smallest unit; `None` if it is missing or wrong.
 fn amount(
     fields: &mut Fields,
     currency: Option<Currency>,

@@ -35,7 +35,7 @@ const MAX_RECEIPTS: u32 = 100;
 /// When payments were taken back and came back, by the ledger, in order.
 type Settlements = HashMap<TxRef, Vec<(LedgerKind, Timestamp)>>;
 
-/// A purchase, as the ledger has it.
+/// A purchase, from the ledger.
 pub(super) struct Purchase {
     pub(super) entry: LedgerEntry,
     payment: PaymentRef,
@@ -83,7 +83,7 @@ impl Payments<'_> {
         let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_RECEIPTS)?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        // The newest so far, and one more, which shows whether others precede them.
+        // The newest ones read, and one more, which shows whether others precede them.
         let mut newest: VecDeque<(LedgerEntry, PaymentRef)> = VecDeque::new();
         let settlements = self
             .each_purchase(&account, |entry, payment| {

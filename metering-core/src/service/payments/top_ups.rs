@@ -113,8 +113,8 @@ impl Payments<'_> {
         self.credit(account, &plan, payment, entitlement).await
     }
 
-    /// Responds to an account that registers a payment again. If the payment was reversed and the chain has it after
-    /// all, it is credited again, however long ago that was.
+    /// Responds to an account that registers a payment again. If the payment was reversed but the chain has it again,
+    /// it is credited again, however long ago it was reversed.
     async fn top_up_again(
         self,
         account: &Account,
@@ -212,7 +212,7 @@ impl Payments<'_> {
     }
 
     /// The response to an account that registers its own top-up again: the credits that the payment added when it was
-    /// credited. For every other account the transaction is used up.
+    /// credited. For every other account the transaction is already used.
     async fn repeated(self, account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
         let tx = record.payment.tx;
         if record.account != account.id || record.used_as == PaymentUse::PaySignup {

@@ -214,8 +214,8 @@ impl Payments<'_> {
         outcome_of(self.credit(&account, plan, payment, entitlement).await, &account)
     }
 
-    /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from. `None` when
-    /// another payment of the quote came first.
+    /// Credits a payment to the account whose top-up quote has its amount, from any wallet. `None` when another payment
+    /// of the quote came first.
     async fn settle_top_up_quote(
         self,
         account: &AccountId,

@@ -27,7 +27,7 @@ pub struct CreateKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub alert_below: Option<Credits>,
-    /// When it expires, as RFC 3339; null for when the key that makes it does.
+    /// When it expires, as RFC 3339; null for its parent's expiry.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,

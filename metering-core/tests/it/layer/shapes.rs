@@ -19,7 +19,7 @@ async fn errors_have_the_shape_of_their_route() {
         ("/messages", false, None, 401, Some("/error/code")),
         ("/price/42", false, None, 401, Some("/error")),
         ("/nothing", true, None, 404, Some("/error")),
-        // The inner service's own response is passed on as it is.
+        // The inner service's own response is passed on unchanged.
         ("/chat", true, None, 200, None),
     ];
     for (path, with_key, inner, status, code_at) in table {

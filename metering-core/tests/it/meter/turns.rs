@@ -23,7 +23,7 @@ async fn charges_of_one_turn_share_a_commit() {
     }
 }
 
-/// A meter whose only charge was posted on a thread that does not run on: the turn does not end. First the meter's
+/// A meter whose only charge was posted on a thread that stops running: the turn does not end. First the meter's
 /// runtime, with its clock stopped or not, then the thread's.
 fn posted_on_a_stopped_thread(is_paused: bool) -> (Scene, Runtime, Runtime) {
     let serving = Builder::new_current_thread().enable_all().start_paused(is_paused).build().unwrap();
