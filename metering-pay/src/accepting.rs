@@ -195,7 +195,8 @@ impl SignedPayments {
     }
 }
 
-/// Counts a payment before anything is read from a chain for it. `offer` is the one that it takes, if it is still made.
+/// Counts a payment before anything is read from a chain for it. `offer` is the offer that it takes, if it is still
+/// made.
 fn check_limit(payments: &SignedPayments, paying: &PayRequest<'_>, offer: Option<&Offer>) -> Result<(), PayRefusal> {
     let Some(limit) = &payments.limit else { return Ok(()) };
     let SignedAuthorization { authorization, signature, .. } = paying.signed;

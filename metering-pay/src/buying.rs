@@ -11,7 +11,7 @@ use crate::offers::PayRefusal;
 use crate::signed_payments::SignedPayments;
 use crate::wire::{BoughtResponse, OffersDocument, PaidTransaction};
 
-/// Where credits are bought.
+/// The URL at which credits are bought.
 const PAY_PATH: &str = "/credits/pay";
 
 /// The resource of such payments. It only matters for requests without a key, which buy nothing here.

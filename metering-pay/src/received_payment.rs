@@ -88,7 +88,7 @@ impl ReceivedPayment {
         payment.downcast_ref()
     }
 
-    /// The challenge that it is for, or why there is none. `None` in protocols without challenges.
+    /// The challenge that it responds to, or why there is none. `None` in protocols without challenges.
     #[must_use]
     pub const fn answer(&self) -> Option<&ChallengeCredential> {
         match &self.protocol {

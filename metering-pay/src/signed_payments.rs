@@ -87,7 +87,8 @@ impl Default for OfferSettings {
 pub struct PayRequest<'r> {
     /// The signed authorization.
     pub signed: &'r SignedAuthorization,
-    /// Who sent the request. With a key, its account is credited; without one, the account of the wallet that pays.
+    /// The sender of the request. With a key, its account is credited; without one, the account of the wallet that
+    /// pays.
     pub caller: Caller<'r>,
     /// The identity of the request.
     pub request: Fingerprint,

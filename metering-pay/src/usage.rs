@@ -28,7 +28,7 @@ const LEAST_SECONDS: u64 = 1_800;
 /// A request that came with a payment for its usage.
 pub(crate) struct UsageRequest<'r> {
     pub(crate) payment: &'r ReceivedPayment,
-    /// Who may have it executed.
+    /// The facilitator that may execute it.
     pub(crate) facilitator: Address,
     pub(crate) caller: Caller<'r>,
     pub(crate) request: Fingerprint,

@@ -152,7 +152,7 @@ call! {
     /// Usage by day, route, method and source, as a CSV file
     ///
     /// The columns are `day,route,method,source,calls,credits,key_id,key_name`. If more days follow, the `Link` header
-    /// has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
+    /// has their URL (`rel="next"`). Text that a spreadsheet would interpret as a formula begins with an apostrophe.
     GetUsageCsv("usage_csv") = GET "/credits/usage.csv" in "account" for KEY;
     takes(DayRange, ());
     returns(200, "Daily usage": String as "text/csv") or(ValidationFailed);
@@ -167,7 +167,7 @@ call! {
     /// The ledger as a CSV file
     ///
     /// The columns are `id,created_at,type,credits,description,plan_id,chain_id,tx_hash`. If more entries follow, the
-    /// `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an
+    /// `Link` header has their URL (`rel="next"`). Text that a spreadsheet would interpret as a formula begins with an
     /// apostrophe.
     GetLedgerCsv("ledger_csv") = GET "/credits/ledger.csv" in "account" for KEY;
     takes(LedgerCsvPage, ());
@@ -190,8 +190,8 @@ call! {
     ///
     /// The columns are `number,at,type,credits,funds,calls,route,source,key_number,entry,chain_id,tx_hash,note`. If the
     /// statement has a `gap`, the first row has the type `gap`, and its `note` describes the missing part. If more
-    /// lines follow, the `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula
-    /// begins with an apostrophe.
+    /// lines follow, the `Link` header has their URL (`rel="next"`). Text that a spreadsheet would interpret as a
+    /// formula begins with an apostrophe.
     GetStatementCsv("statement_csv") = GET "/statements/{period}/lines.csv" in "account" for KEY;
     takes(StatementLines, ());
     returns(200, "Lines of the statement": String as "text/csv")

@@ -7,7 +7,7 @@ use rmcp::model::Extensions;
 
 use crate::client::Client;
 
-/// Who calls the tools.
+/// The callers of the tools.
 #[derive(Debug, Clone)]
 pub enum Callers {
     /// Many callers, over HTTP. Each call uses the key of its own HTTP request, whose head the transport put into the

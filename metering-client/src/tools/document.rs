@@ -37,7 +37,7 @@ impl Json {
         Some(Self { text, value })
     }
 
-    /// Parses `bytes` as JSON, or else as text. No bytes at all are `null`.
+    /// Parses `bytes` as JSON, or else as text. An empty body is `null`.
     pub(super) fn or_text(bytes: &[u8]) -> Self {
         if bytes.is_empty() {
             return Self::from(Value::Null);

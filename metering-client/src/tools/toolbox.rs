@@ -27,7 +27,7 @@ pub struct Toolbox {
 pub struct ToolNameClash {
     /// The tool's name.
     pub name: String,
-    /// The method and path of the route that has it.
+    /// The method and path of its route.
     pub first: String,
     /// The method and path of the route that would have it too.
     pub second: String,
@@ -180,7 +180,7 @@ impl Toolbox {
         })
     }
 
-    /// The tool that calls a route, as it is listed.
+    /// The listed tool that calls a route.
     pub(super) fn priced_for(&self, purpose: Purpose) -> Option<PricedTool<'_>> {
         let Purpose::Route(index) = purpose else { return None };
         let tool = self.tools.iter().find(|tool| self.purpose(&tool.name) == Some(purpose))?;

@@ -78,7 +78,7 @@ async fn input_schemas_are_the_routes_parameters() {
         let schema = Value::Object(tool(name).await.input_schema.as_ref().clone());
         assert_eq!(schema["type"], "object", "{name}");
         assert_eq!(schema["additionalProperties"], false, "{name}");
-        // All that cost something have a bound on it.
+        // All tools that cost something have a limit on it.
         let bounds = usize::from(name != "get_credit_balance");
         assert_eq!(schema["properties"].as_object().unwrap().len(), properties.len() + bounds, "{name}");
         assert_eq!(schema["properties"]["max_cost"].is_object(), bounds == 1, "{name}");

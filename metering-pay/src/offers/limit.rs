@@ -18,7 +18,7 @@ pub trait PaymentLimit: Send + Sync + fmt::Debug {
 /// A payment to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentAttempt {
-    /// Who sent it, if that is known.
+    /// The sender's address, if known.
     pub client: Option<IpAddr>,
     /// The claimed owner of the tokens that it moves.
     pub payer: Address,

@@ -103,7 +103,7 @@ impl Offer {
 pub struct UsageOffer {
     /// The most that the request may cost.
     pub most: Offer,
-    /// Who has payments executed, and signs for it: the wallet that pays the gas.
+    /// The facilitator that payments for usage are signed for: the wallet that pays the gas.
     pub facilitator: Address,
 }
 

@@ -94,7 +94,7 @@ pub fn next_step(
         // Its transaction may have reverted, and another one would too.
         Some(at) if !has_open_place && is_unseen(at) => NextStep::Wait,
         Some(_) if record.submissions.len() < MAX_SUBMISSIONS => NextStep::Execute,
-        // It may expire in years, and transactions with later nonces must not wait for that.
+        // It may expire in years, and transactions with later nonces must not wait for it.
         Some(_) if has_open_place => NextStep::FreePlace,
         Some(_) => NextStep::Fail(SettlementFailure::Refused),
         None => NextStep::Execute,

@@ -56,9 +56,9 @@ pub enum PayRefusal {
         "The payment names the facilitator {found}, and this service has {expected}; nothing was taken. Sign it again."
     )]
     OtherFacilitator {
-        /// Who executes payments.
+        /// The wallet or facilitator that executes payments.
         expected: Address,
-        /// Who the payment names.
+        /// The facilitator that the payment names.
         found: Address,
     },
     /// Permit2 may not transfer the payer's tokens.
@@ -122,7 +122,7 @@ pub enum PayRefusal {
     Paused {
         /// Whose.
         subject: RevertSubject,
-        /// After how long they are accepted again.
+        /// How long until they are accepted again.
         retry_after_seconds: u64,
     },
     /// The token's contract would refuse it.

@@ -71,7 +71,7 @@ impl fmt::Display for RevertSubject {
 pub struct RevertPause {
     /// Whose.
     pub subject: RevertSubject,
-    /// When they are executed again.
+    /// Until when they are not executed.
     pub until: Timestamp,
 }
 

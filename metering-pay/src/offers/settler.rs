@@ -26,7 +26,7 @@ pub trait TokenReader: Send + Sync + fmt::Debug {
     async fn is_used(&self, id: &AuthorizationId) -> Result<bool, ChainError>;
 
     /// The transaction that executed an authorization, by its `AuthorizationUsed` event in the blocks since about this
-    /// time. `None` when there is none: the authorization is unused, was cancelled, or was executed before that.
+    /// time. `None` when there is none: the authorization is unused, was cancelled, or was executed before that block.
     async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError>;
 
     /// Whether Permit2 has executed or cancelled a permit with this payer and nonce (`nonceBitmap`), for any token.

@@ -24,11 +24,11 @@ pub struct OfferChain {
     pub reader: Arc<dyn ChainReader>,
     /// Reads tokens.
     pub tokens: Arc<dyn TokenReader>,
-    /// Who has authorizations executed.
+    /// The executors of authorizations.
     pub settler: Settler,
 }
 
-/// Who has authorizations executed.
+/// The executors of authorizations.
 #[derive(Debug, Clone)]
 pub enum Settler {
     /// The service itself.

@@ -79,7 +79,7 @@ pub(super) enum StepError {
 }
 
 impl Step<'_> {
-    /// Takes the next step. Whether to wait before the one after it.
+    /// Takes the next step. Whether to wait before the next step.
     pub(super) async fn take(mut self) -> Result<bool, StepError> {
         if let Some(AuthorizedUsage { hold, used: None }) = self.record.usage {
             return self.await_usage(&hold).await;

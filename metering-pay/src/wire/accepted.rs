@@ -50,7 +50,7 @@ pub enum OfferMismatch {
     NoSuchOffer {
         /// The chain.
         network: Network,
-        /// Who would be paid.
+        /// The recipient that the payment names.
         pay_to: Address,
         /// The amount.
         amount: TokenUnits,
@@ -60,9 +60,9 @@ pub enum OfferMismatch {
         "the payment accepts an offer that pays {found}, but the offer pays {expected}; sign it again. Nothing was taken."
     )]
     Recipient {
-        /// Who must be paid.
+        /// The required recipient.
         expected: Address,
-        /// Who the payment names.
+        /// The recipient that the payment names.
         found: Address,
     },
     /// It was signed for another domain: the token's contract would refuse its signature.

@@ -27,7 +27,7 @@ const SECONDS: &str = "must be a time in seconds since 1970, below 2^64, in deci
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 
-/// An alphabet of base64, and whether it is written with padding. Both are read with and without.
+/// An alphabet of base64, and whether it is written with padding. Each is read with and without it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Base64 {
     /// Section 4 of RFC 4648, with padding, as in x402.

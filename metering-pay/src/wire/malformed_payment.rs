@@ -9,9 +9,9 @@ pub enum MalformedPayment {
     /// There is more than one payment.
     #[error("the request has a payment in {first} and another in {second}; send only one of them. Nothing was taken.")]
     Several {
-        /// Where one is.
+        /// The place of the first.
         first: &'static str,
-        /// Where another is; the same place if it was sent twice there.
+        /// The place of the second; the same if it was sent twice there.
         second: &'static str,
     },
     /// It is too long.

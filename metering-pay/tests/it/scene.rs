@@ -120,7 +120,7 @@ impl Scene {
         self.on(OfferSettings { reverts, ..terms() })
     }
 
-    /// The same service, which takes no payments of wallets with code.
+    /// The same service, which refuses payments of wallets with code.
     pub(super) fn without_contract_wallets(&self) -> Self {
         self.on(OfferSettings { contract_wallets: false, ..terms() })
     }
@@ -293,7 +293,7 @@ fn service(
     (Arc::new(service.with_request_payments(Arc::clone(&payments) as _)), payments)
 }
 
-/// The offer that an authorization takes, as a 402 has it.
+/// The offer that an authorization takes, in the form of a 402.
 pub(super) fn accepted(signed: &SignedAuthorization) -> Value {
     json!({
         "scheme": "exact", "network": "eip155:84532", "amount": signed.authorization.value.get().to_string(),

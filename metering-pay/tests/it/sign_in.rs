@@ -208,7 +208,7 @@ async fn what_is_wrong_with_a_sign_in_is_said_and_the_request_is_unpaid() {
     // As the wallet of someone who has no account.
     assert!(unpaid(&send(&scene, "/quote", &sign_in(&scene, 4).await).await).contains("has no account"));
     assert_eq!((scene.served(), scene.balance_of(1).await, scene.account_of(4).await), (1, "0.03".to_owned(), None));
-    // None of that used up the nonce.
+    // None of these used the nonce.
     assert_served(&send(&scene, "/quote", &signed_by(1, &good)).await);
 }
 
@@ -237,7 +237,7 @@ async fn a_key_and_a_payment_come_before_a_sign_in() {
     assert_served(&send(&scene, "/quote", &header).await);
     let twice = Request::get("/quote").header("sign-in-with-x", &header).header("sign-in-with-x", &header);
     assert_eq!(refusal(&scene.ask(twice.body(String::new()).unwrap()).await).0, 400);
-    // Where only keys can pay, wallets cannot sign in.
+    // If only keys can pay, wallets cannot sign in.
     let header = sign_in(&scene, 1).await;
     let scene = scene.with_keys_only();
     let response = send(&scene, "/quote", &header).await;

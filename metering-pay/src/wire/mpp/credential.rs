@@ -60,7 +60,7 @@ pub enum ChallengeFault {
          Nothing was taken."
     )]
     NotIssued,
-    /// It came in another header than the challenge names.
+    /// It arrived in another header than the challenge names.
     #[error("the challenge asks for the credential in {expected}; send it there. Nothing was taken.")]
     Place {
         /// The header that it belongs in.

@@ -15,7 +15,7 @@ use crate::wire::x402::sign_in::SIGN_IN_EXTENSION;
 /// send back all extensions in a request header, for which proxies such as nginx have 8 KiB.
 pub const MAX_PAYMENT_REQUIRED_BYTES: usize = 6 * 1_024;
 
-/// Which extensions a header loses first when it is too long. All others come between the two.
+/// Which extensions a header loses first when it is too long. All others are in between.
 const DROPPED_FIRST: &str = BAZAAR_EXTENSION;
 const DROPPED_LAST: [&str; 2] = [PAYMENT_IDENTIFIER_EXTENSION, SIGN_IN_EXTENSION];
 

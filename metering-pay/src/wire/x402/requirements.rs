@@ -49,7 +49,7 @@ struct Extra {
     /// With `upfront`, payments are settled before their request is served. Without it, clients expect to be charged
     /// afterwards.
     payment_flow: &'static str,
-    /// With `upto`: who has it executed. Clients sign it.
+    /// With `upto`: the facilitator that executes it. Clients sign it.
     #[serde(skip_serializing_if = "Option::is_none")]
     facilitator_address: Option<String>,
 }

@@ -18,7 +18,7 @@ const HEADER: &str = "SIGN-IN-WITH-X";
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignIn {
     pub(super) domain: String,
-    /// The wallet's address as it was sent.
+    /// The wallet's address as sent.
     address: String,
     wallet: Address,
     statement: Option<String>,
@@ -98,9 +98,9 @@ impl SignIn {
         &self.signature
     }
 
-    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as they were sent. The first
-    /// has the wallet's address in the mixed case of EIP-55, which EIP-4361 requires and stock clients sign, also those
-    /// that send their signer's own spelling. If that differs, the second has the spelling that was sent.
+    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as sent. The first has the
+    /// wallet's address in the mixed case of EIP-55, which EIP-4361 requires and stock clients sign, also those that
+    /// send their signer's own spelling. If that differs, the second has the spelling that was sent.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         let checksummed = self.wallet.to_checksummed();
         let as_sent = (self.address != checksummed).then(|| self.text(&self.address));
