@@ -126,8 +126,8 @@ impl BrowserSession {
     pub const MAX_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long it lasts without being used.
     pub const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-    /// How many an account may have for its keys, and how many each of its members. One more ends the least recently used
-    /// of the key that has the most.
+    /// The maximum number for an account's keys, and for each of its members. One more ends the least recently used of
+    /// the key that has the most.
     pub const MAX_PER_ACCOUNT: usize = 20;
     /// How often its use is written: not on every request, so reading an account costs no writes.
     pub const USE_NOTED_EVERY: Duration = Duration::from_secs(10 * 60);

@@ -26,7 +26,7 @@ named_enum! {
 pub struct BudgetResetError;
 
 impl BudgetReset {
-    /// The first day of the period that has `day`.
+    /// The first day of the period that contains `day`.
     ///
     /// ```
     /// use metering_core::Day;

@@ -48,7 +48,7 @@ impl ApiKey {
     }
 }
 
-/// The key that follows from a secret and an idempotency key: always the same. `purpose` separates kinds of secrets.
+/// The key derived from a secret and an idempotency key: always the same. `purpose` separates kinds of secrets.
 ///
 /// # Errors
 /// When the idempotency key is shorter than [`ROTATION_KEY_MIN`]: it might be guessed.
@@ -66,7 +66,7 @@ pub(crate) fn derived_key(purpose: &[u8], secret: &str, rotation: &IdempotencyKe
     Ok(ApiKey::generate(&Derived { seed, next: AtomicU64::new(0) }))
 }
 
-/// Bytes that follow from a secret seed: its hashes with a counter.
+/// Bytes derived from a secret seed: its hashes with a counter.
 struct Derived {
     seed: Zeroizing<[u8; 32]>,
     next: AtomicU64,

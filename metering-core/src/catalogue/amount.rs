@@ -8,11 +8,11 @@ use crate::money::decimal::DecimalError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Amount<P> {
     At(P),
-    /// The first that is there.
+    /// The first value that is present.
     First(Vec<Amount<P>>),
-    /// The largest that is there.
+    /// The largest value that is present.
     Largest(Vec<Amount<P>>),
-    /// The sum of the first places minus the others, at least zero. It is there if one of the first ones is.
+    /// The sum of the first places minus the others, at least zero. It is present if one of the first ones is.
     Sum {
         plus: Vec<Amount<P>>,
         minus: Vec<Amount<P>>,

@@ -155,7 +155,7 @@ impl fmt::Debug for CheckedBody {
 
 impl PartialEq for BodyRules {
     fn eq(&self, other: &Self) -> bool {
-        // Everything else follows from the schema.
+        // The rest is derived from the schema.
         (&self.schema, &self.example, self.unknown, &self.set)
             == (&other.schema, &other.example, other.unknown, &other.set)
     }

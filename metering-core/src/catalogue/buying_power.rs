@@ -124,7 +124,7 @@ fn units(name: &str, price: UnitPrice, credits: Credits, bound: Bound) -> Option
 
 impl Bought {
     fn words(&self) -> String {
-        // A bound is given in full; a number that is rounded anyway gets three digits.
+        // A bound is shown in full; a number that is rounded anyway gets three digits.
         let rounds = self.count >= MILLION || !self.is_exact && self.bound == Bound::Number;
         let shown = if rounds { three_digits(self.count) } else { self.count };
         let is_rounded = !self.is_exact || shown != self.count;

@@ -3,8 +3,8 @@
 use crate::catalogue::error_shape::ErrorShape;
 use crate::catalogue::route::Route;
 
-/// The shape that all routes with the most leading path segments in common have. The service's own if they differ, or
-/// if no route begins as the path does.
+/// The shape that all routes with the most leading path segments in common have. The service's own shape if they
+/// differ, or if no route matches the beginning of the path.
 pub(super) fn near(path: &str, routes: &[Route]) -> ErrorShape {
     let (mut longest, mut shape) = (0, ErrorShape::Own);
     for route in routes {

@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        // For each pointer: how often its name was there, and whether once in another spelling.
+        // For each pointer: how often its name occurred, and whether once in another spelling.
         let mut times_seen = vec![0_usize; self.wanted.len()];
         let mut misspelt = vec![false; self.wanted.len()];
         while let Some(name) = map.next_key::<String>()? {

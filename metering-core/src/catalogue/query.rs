@@ -1,4 +1,4 @@
-//! Reads queries as servers do, and writes them in one spelling.
+//! Reads queries like servers, and writes them in one spelling.
 
 use std::borrow::Cow;
 

@@ -145,7 +145,7 @@ fn measures<T>(
     problems.or(|| Some(Measures::Counts(counts?)))
 }
 
-/// A place, a list of which the first that is there counts, `{"plus": [...], "minus": [...]}`, or `{"max": [...]}`.
+/// A place, a list whose first present place counts, `{"plus": [...], "minus": [...]}`, or `{"max": [...]}`.
 fn amount<T>(
     value: &RawValue,
     location: &str,

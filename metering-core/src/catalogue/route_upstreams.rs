@@ -137,7 +137,7 @@ fn read_steps(object: &Object<'_>) -> Result<Option<Arc<[Vec<String>]>>, Problem
             problems
                 .add(format!("{location}: {name:?} is not a name of 1 to {NAME_MAX} characters of A-Z a-z 0-9 . _ -"));
         } else if known.contains(&name.as_str()) {
-            problems.add(format!("{location}: {name} is there twice"));
+            problems.add(format!("{location}: {name} is listed twice"));
         }
         known.push(name);
     }
@@ -204,7 +204,7 @@ mod tests {
         let table = [
             (r#", "upstream": []"#, "upstream: a list of upstreams must not be empty"),
             (r#", "upstream": ["a", []]"#, "upstream: a list of upstreams must not be empty"),
-            (r#", "upstream": ["a", ["b", "a"]]"#, "upstream: a is there twice"),
+            (r#", "upstream": ["a", ["b", "a"]]"#, "upstream: a is listed twice"),
             (r#", "upstream": 1"#, "upstream: must be a name, or a list"),
             (r#", "upstream": [[["a"]]]"#, "upstream: must be a name, or a list"),
             (r#", "upstream": "a b""#, "is not a name"),

@@ -55,7 +55,7 @@ pub struct Chain {
 /// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
 /// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
 ///
-/// `metering-evm` has one for EVM chains. For tests, write an in-memory one, as the example `sell_a_plan` does.
+/// `metering-evm` has one for EVM chains. For tests, write an in-memory one, like the example `sell_a_plan`.
 ///
 /// ```
 /// use metering_core::chains::{ChainError, ChainReader, TransactionStatus, TxHash};

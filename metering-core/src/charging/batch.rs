@@ -111,7 +111,7 @@ pub type Decided<K, L> = (Vec<Outcome>, Changes<K, L>);
 /// Decides the postings of a batch, in order, at `now`.
 ///
 /// # Errors
-/// When a fact cannot be read. The batch must then be given up as a whole.
+/// When a fact cannot be read. The batch must then be abandoned as a whole.
 pub fn decide<F: Facts>(
     facts: &mut F,
     postings: impl IntoIterator<Item = Posting>,

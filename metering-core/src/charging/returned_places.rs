@@ -1,4 +1,4 @@
-//! Places in a route's month that refunds have given back, with the prices that they had.
+//! Places in a route's month that refunds have freed, with the prices that they had.
 //!
 //! Without them, a refund would free the last place of the count, whatever the refunded request had cost: ten free
 //! requests that are refunded after an eleventh was charged would leave nine free ones, not ten.
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::catalogue::VolumeTiers;
 use crate::money::credits::Credits;
 
-/// How many places were given back at which price. The next requests take them, the cheapest first.
+/// How many places were freed at which price. The next requests take them, the cheapest first.
 ///
 /// Its text form is for stores: `atoms:places`, by ascending price and separated by commas.
 ///

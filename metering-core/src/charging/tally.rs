@@ -117,7 +117,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     ///
     /// Refused, in this order: uses that the key does not allow ([`KeyUse::check`](crate::access::KeyUse::check)),
     /// requests in flight, the most that the request may cost, an idempotency key that is in use, the account's rate
-    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key holds for its parent
+    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key applies to its parent
     /// keys too.
     ///
     /// # Panics

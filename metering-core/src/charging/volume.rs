@@ -51,7 +51,7 @@ pub struct Volume {
     pub month: Month,
     /// Requests accepted in it.
     pub requests: u32,
-    /// Places that refunds have given back, and that no request has taken since.
+    /// Places that refunds have freed, and that no request has taken since.
     pub returned: ReturnedPlaces,
 }
 

@@ -10,8 +10,8 @@ const DAY: i64 = 86_400_000;
 /// The last millisecond of the year.
 const END: i64 = START + 2 * DAY - 1;
 
-/// Reads RFC 3339 with a date on the last two days of the year 9999. Times after midnight UTC fall at the end of the
-/// year.
+/// Reads RFC 3339 with a date on the last two days of the year 9999. Times that fall after the end of the year in UTC
+/// are read as its last millisecond.
 pub(super) fn read(text: &str) -> Option<i64> {
     let pieces = Pieces::parse(text).ok()?;
     let days = match pieces.date() {

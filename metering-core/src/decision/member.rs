@@ -157,7 +157,7 @@ pub struct MemberSignIn<K> {
 /// invitation's link, and `first_key` is the secret of the account's first key. An existing member keeps their role,
 /// and the invitation stays open for someone else.
 ///
-/// `None` when the invitation has expired, was sent to another address, or is of an account that is revoked, and when the
+/// `None` when the invitation has expired, was sent to another address, or belongs to a revoked account, and when the
 /// identity differs from a member's only in its spelling.
 pub fn join<K>(
     invitation: &Invitation,

@@ -161,7 +161,7 @@ impl Courier {
     }
 
     /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those in progress have ended.
-    /// Dropping the future gives them up; they are made again when their claims have expired.
+    /// Dropping the future abandons them; they are made again when their claims have expired.
     ///
     /// A store or a sender that fails never ends it.
     pub async fn run(self, stop: impl Future<Output = ()>) {

@@ -28,7 +28,7 @@ pub struct DeliveryCounts {
 }
 
 impl DeliveryCounts {
-    /// The period that people are shown.
+    /// The period that is shown to people.
     pub const PERIOD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 }
 

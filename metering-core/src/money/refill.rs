@@ -65,8 +65,8 @@ impl Refill {
         Some(self.credits.min(room)).filter(|amount| amount.is_positive())
     }
 
-    /// The first day of the period that has `day`: an account that was refilled on it, or later, has been refilled in
-    /// this period.
+    /// The first day of the period that contains `day`: an account that was refilled on it, or later, has been refilled
+    /// in this period.
     #[must_use]
     pub fn period(&self, day: Day) -> Day {
         self.every.first_day(day)

@@ -170,7 +170,7 @@ impl<'s> Keys<'s> {
             if !data.is_empty() || page.next.is_none() {
                 return Ok(KeysDocument { data, next: page.next.map(|next| next.as_str().to_owned()) });
             }
-            // The caller may see none of these. A page without keys would look like the last one.
+            // The caller may read none of these. A page without keys would look like the last one.
             after = page.next;
         }
     }

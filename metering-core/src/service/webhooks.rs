@@ -250,7 +250,7 @@ impl Webhooks<'_> {
     }
 
     /// The account, if the caller has its first key. Webhooks cover the whole account and outlive the key that made
-    /// them, so a key that was given away must not control them.
+    /// them, so a key that was passed on must not control them.
     async fn owner(self, caller: impl Into<Caller<'_>>, right: Right) -> Result<Account, Error> {
         Ok(self.access.first_holder(caller.into(), right).await?.account)
     }

@@ -63,7 +63,7 @@ pub trait AuthorizationStore: PaymentStore {
     /// The authorization keeps the place that it has, if that is in the same wallet and not below `lowest`. Otherwise
     /// it gets the lowest returned place from `lowest` on, or else the next place that no authorization of this chain
     /// and wallet has had. `lowest` is how many transactions of the wallet are in the chain. A place in another wallet
-    /// is given back, as in [`AuthorizationStore::fail_authorization`]: a wallet cannot continue after a gap.
+    /// is returned, as in [`AuthorizationStore::fail_authorization`]: a wallet cannot continue after a gap.
     async fn assign_gas_place(
         &self,
         id: &AuthorizationId,
@@ -86,7 +86,7 @@ pub trait AuthorizationStore: PaymentStore {
     ) -> Result<AuthorizationCredited, StoreError>;
 
     /// Records that an authorization cannot be executed. `false`, and nothing changes, when it is not pending. If no
-    /// transaction was signed for it, its place is given back.
+    /// transaction was signed for it, its place is returned.
     async fn fail_authorization(
         &self,
         id: &AuthorizationId,

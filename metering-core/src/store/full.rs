@@ -49,10 +49,9 @@ pub trait FullStore:
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
     /// None of their writes are kept if they fail. Use [`in_transaction`], which has the types.
     ///
-    /// The steps may run more than once, so they only read and write through the store that they are given, and wait
-    /// for nothing else. Only charges change the rows that the steps read, unless [`FullStore::lock_account`] blocks
-    /// them. It does not charge ([`Store::commit`](crate::Store::commit)), and lists neither activity nor some of the
-    /// deliveries.
+    /// The steps may run more than once, so they only read and write through their store argument, and wait for nothing
+    /// else. Only charges change the rows that the steps read, unless [`FullStore::lock_account`] blocks them. It does
+    /// not charge ([`Store::commit`](crate::Store::commit)), and lists neither activity nor some of the deliveries.
     async fn transact(&self, steps: Steps) -> Result<Erased, StoreError>;
 
     /// The account with that id. In [`FullStore::transact`], no charge changes it until the transaction ends.

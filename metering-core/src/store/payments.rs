@@ -251,7 +251,7 @@ pub trait PaymentStore: Store {
     /// Stores an arrival that could not be read. Replaces an earlier record of the same place.
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError>;
 
-    /// The arrivals of a chain that could not be read, from a block on, including those given up: at most `limit`,
+    /// The arrivals of a chain that could not be read, from a block on, including abandoned ones: at most `limit`,
     /// sorted by block and transaction hash.
     async fn unreadable(
         &self,

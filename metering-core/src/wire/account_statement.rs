@@ -44,7 +44,7 @@ pub struct AccountStatementDocument {
     pub next: Option<u64>,
 }
 
-/// The time of a period that is not in a statement: its postings are in the log before, or in none. The first line has
+/// The part of a period that is not in a statement: its postings are in the log before, or in none. The first line has
 /// the funds after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

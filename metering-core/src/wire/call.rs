@@ -31,7 +31,7 @@ pub trait Call: Send + Sync + 'static {
     const DESCRIPTION: &'static str = "";
     /// The callers that may make it.
     const ACCESS: Access;
-    /// Whether the body may be left out.
+    /// Whether the body is optional.
     const IS_BODY_OPTIONAL: bool = false;
     /// Whether an `Idempotency-Key` makes a lost response available again.
     const IS_REPEATABLE: bool = false;
@@ -102,8 +102,8 @@ pub fn has_body<C: Call>() -> bool {
 /// }
 /// ```
 ///
-/// `takes` may be missing; it may end with `optional`, for a body that may be left out, and `repeatable`. `as "text/csv"`
-/// after the reply is its media type.
+/// `takes` may be missing; it may end with `optional`, for an optional body, and `repeatable`. `as "text/csv"` after
+/// the reply is its media type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! call {

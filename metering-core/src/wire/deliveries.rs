@@ -32,7 +32,7 @@ pub struct DeliveryDocument {
     pub state: DeliveryStatus,
     /// How many attempts were made, including one that is in progress.
     pub attempts: u32,
-    /// When the next attempt is due, as RFC 3339, or when the current one is given up; null unless it is pending.
+    /// When the next attempt is due, as RFC 3339, or when the current one is abandoned; null unless it is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_attempt_at: Option<Timestamp>,
     /// When the last attempt ended, as RFC 3339.

@@ -19,7 +19,7 @@ pub struct AuthorizationRequest {
     /// The client: the id from its registration, or the URL of its metadata document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The redirect URI; may be left out by a client that has one.
+    /// The redirect URI; optional for a client that has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
     /// The requested scopes: any of `call`, `read` and `manage`, separated by spaces.

@@ -88,7 +88,7 @@ pub struct CreditNoteDocument {
 }
 
 impl CreditNoteDocument {
-    /// With the number that follows from the payment, and without tax.
+    /// With the number that is derived from the payment, and without tax.
     pub(crate) fn of(note: &CreditNote, decimals: Option<u8>) -> Self {
         Self {
             number: note.number.to_string(),

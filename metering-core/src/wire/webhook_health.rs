@@ -21,7 +21,7 @@ pub struct WebhookHealthDocument {
     /// When its next attempt is due, as RFC 3339; null if none is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_attempt_at: Option<Timestamp>,
-    /// When an event arrived last, as RFC 3339; null if none of the last 30 days did.
+    /// When the last event arrived, as RFC 3339; null if none of the last 30 days did.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_delivered_at: Option<Timestamp>,
     /// How its deliveries ended whose last attempt was in the last 7 days.

@@ -136,7 +136,7 @@ impl Text {
         }
     }
 
-    /// Ends a pair whose second half did not come.
+    /// Ends a pair whose second half is missing.
     fn end_pair(&mut self) {
         if let Some(high) = self.high.take() {
             self.push_units(&[high]);

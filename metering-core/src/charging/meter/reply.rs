@@ -62,7 +62,7 @@ pub(super) struct ReplySender {
     is_sent: bool,
 }
 
-/// The outcome that will come.
+/// The future outcome.
 pub(super) struct Reply(Arc<Slot>);
 
 impl Slot {
@@ -167,7 +167,7 @@ impl Reply {
         Ok((recorded(outcome)?, (!is_on_disk).then_some(self)))
     }
 
-    /// Waits until the outcome that was taken is on disk. The future can be dropped, and waited for anew.
+    /// Waits until the outcome that was taken is on disk. The future can be dropped, and another one awaited.
     ///
     /// # Errors
     /// When it did not get to disk, or that is unknown.

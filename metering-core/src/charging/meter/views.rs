@@ -25,7 +25,7 @@ use crate::usage::UsageLine;
 const MAX_AGE_MILLIS: i64 = 1_000;
 /// The balance must cover the price this many times. Other nodes, and other keys of the account, spend from it too.
 const MIN_PRICES: i64 = 100;
-/// More than one in this many of a rate limit's requests must be left, because other nodes and keys take some as well.
+/// More than one in this many of a rate limit's requests must be left, because other nodes and keys use some too.
 const RATE_RESERVE: u32 = 10;
 /// How many routes, each with the address of its client, are remembered of a key.
 const MAX_USES: usize = 8;

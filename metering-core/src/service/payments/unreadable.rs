@@ -1,7 +1,7 @@
 //! Sets aside arrivals that cannot be read, so the watcher can continue, and retries them later.
 //!
-//! A failure of one transaction must be distinguished from a failure of the whole chain. The first is set aside. The
-//! second protects the watcher's position, so nothing is missed.
+//! A failure of one transaction must be distinguished from a failure of the whole chain. An unreadable transaction is
+//! set aside. A failure of the chain keeps the watcher at its position, so nothing is missed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -45,7 +45,7 @@ pub trait Parameter: Sized {
     /// Its text, if it has one.
     fn write(&self) -> Option<Cow<'_, str>>;
 
-    /// Whether it must be given.
+    /// Whether it is required.
     #[cfg(feature = "openapi")]
     const IS_REQUIRED: bool;
 
@@ -206,7 +206,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// A number from 1 to `MAX`; `DEFAULT` if it is not given.
+    /// A number from 1 to `MAX`; `DEFAULT` if it is missing.
     Bounded: |name, text, most| {
         let is_number = digits(text) && text.parse::<u32>().is_ok();
         let problem = if is_number { format!("must be from 1 to {most}") } else { NO_NUMBER.to_owned() };

@@ -31,8 +31,7 @@ pub struct CreateKeyRequest {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// Its scopes: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that makes it has
-    /// them.
+    /// Its scopes: `call`, `read`, `manage`, `topup`. By default `call` and `read`, if the key that makes it has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`; at least one.

@@ -136,7 +136,7 @@ async fn account_gets_its_own_amount_again() {
     assert_eq!(scene.balance(&key).await, "10.5");
 }
 
-/// Quotes from before amounts without a zero at the end are still paid, but their amounts are not given again.
+/// Quotes from before amounts without a zero at the end are still paid, but their amounts are not issued again.
 #[tokio::test]
 async fn old_amount_that_ends_in_a_zero_is_still_credited() {
     let scene = Scene::new().await;

@@ -224,7 +224,7 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
     assert_eq!((recorded.location.hash, recorded.location.block_number, recorded.attempts), (Some(spam), 1, 1));
     assert!(recorded.reason.contains("larger than"), "{recorded:?}");
 
-    // It is retried a few more times with backoff, then given up; the scan mark does not change.
+    // It is retried a few more times with backoff, then abandoned; the scan mark does not change.
     let looks = |scene: &Scene| scene.main.looked_at();
     let before = looks(&scene);
     assert_eq!(scene.service.payments().watch(MAIN, None).await.unwrap().unreadable, 0);
