@@ -104,7 +104,7 @@ call! {
     ///
     /// For a checkout of your own. A payment is named by its processor and the processor's id, and is credited once,
     /// however often it is sent; the same id on other terms is a `conflict`. Exists only if the operator has configured
-    /// `billing.payments_secret`, which is sent as the billing secret is.
+    /// `billing.payments_secret`, which is sent like the billing secret.
     CreditPayment("credit_payment") = POST "/internal/payments" in "internal" for BILLING;
     takes((), ProcessorPaymentRequest);
     returns(200, "Credited, now or earlier": ProcessorPaymentResponse)

@@ -147,7 +147,7 @@ impl<'c> Reading<'c> {
                 None => texts.push(text),
             }
         }
-        // An empty list is like an argument that is left out.
+        // An empty list is treated like a missing argument.
         if !texts.is_empty() {
             self.values.insert(&param.name, texts);
         }

@@ -91,7 +91,7 @@ pub struct ToolSettings {
 }
 
 impl Default for ToolSettings {
-    /// 45 seconds for streams, because some clients give up after 60.
+    /// 45 seconds for streams, because some clients time out after 60.
     fn default() -> Self {
         Self { stream_wait: Duration::from_secs(45) }
     }

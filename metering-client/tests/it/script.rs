@@ -32,9 +32,9 @@ pub(crate) enum Reply {
 #[derive(Debug, Clone)]
 pub(crate) enum Chunk {
     Data(Bytes),
-    /// The rest comes after a while.
+    /// The rest is sent after a while.
     Pause(Duration),
-    /// The rest does not come.
+    /// The rest is not sent.
     Break(&'static str),
     /// The rest is never sent, but the body stays open.
     Hang,
@@ -59,7 +59,7 @@ impl Script {
         self.requests().into_iter().map(line).collect()
     }
 
-    /// A client of the service, as the command line is one.
+    /// A client of the service, like the command line.
     pub(crate) fn client(&self) -> Client {
         Client::new(Arc::new(self.clone()), ClientSource::Cli)
     }

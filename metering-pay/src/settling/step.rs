@@ -21,8 +21,8 @@ use crate::settling::state::{OfferChain, Settler, Settling};
 
 /// How far back to search for a transaction that executed an authorization before the service knew it.
 const LOOK_BACK: Duration = Duration::from_secs(24 * 60 * 60);
-/// By when the request of an authorization for usage must have its hold. It is placed as soon as the authorization is
-/// stored.
+/// By when the request of an authorization for usage must have its hold. The hold is opened as soon as the
+/// authorization is stored.
 const HELD_BY: Duration = Duration::from_secs(2 * 60);
 /// How often in a row an authorization must be refused. Sources may lag: one may refuse an authorization because it is
 /// used, and the next may not show that yet.

@@ -126,7 +126,7 @@ impl<'v> Fields<'v> {
         if self.text(name)? == text { Ok(()) } else { Err(self.fault(name, problem)) }
     }
 
-    /// A field that must have this text, if it is there.
+    /// A field that must have this text, if it is present.
     pub(super) fn exactly_if_sent(
         &self,
         name: &str,

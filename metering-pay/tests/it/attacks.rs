@@ -79,7 +79,7 @@ async fn only_what_was_offered_is_executed() {
     assert_eq!(reason(&response), "insufficient_funds");
     assert_eq!((scene.received(), scene.record(&poor).await), (0, None));
     let accounts = scene.store.accounts(None, 10).await.unwrap().items;
-    assert_eq!(accounts.len(), 1, "nothing made an account");
+    assert_eq!(accounts.len(), 1, "no account was created");
 }
 
 #[tokio::test(start_paused = true)]

@@ -25,7 +25,7 @@ async fn a_402_describes_its_route() {
     let dear = described("/dear").await;
     assert_eq!(dear["resource"]["description"], "Credits for this request and later ones");
     assert_eq!(dear["extensions"]["bazaar"]["info"]["input"], json!({"type": "http", "method": "GET"}));
-    // Other extensions are there as well.
+    // Other extensions are present too.
     assert!(dear["extensions"]["payment-identifier"]["info"].is_object(), "{dear}");
 }
 

@@ -1,4 +1,4 @@
-//! Payments that revert when they are mined, at the service's cost: given up at once, limited, and paused.
+//! Payments that revert when they are mined, at the service's cost: abandoned immediately, limited, and paused.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

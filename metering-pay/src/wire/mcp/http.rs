@@ -163,7 +163,7 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The offers of a 402, as the result of a tool call has them.
+/// The offers of a 402, in the form of a tool call's result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaymentForm(Map<String, Value>);
 

@@ -14,7 +14,7 @@ use sha3::{Digest, Keccak256};
 use crate::scene::{Scene, payload};
 use crate::wallet::Wallet;
 
-/// How the nonce follows from the challenge.
+/// How the nonce is derived from the challenge.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Formula {
     /// Like npm's mppx 0.11.

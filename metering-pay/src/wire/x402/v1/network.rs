@@ -2,7 +2,7 @@
 
 use metering_core::chains::Address;
 
-/// Chain id, name, and USDC as `types/shared/evm/config.ts` of npm's `x402` 1.2.0 spells it. That client compares the
+/// Chain id, name, and USDC as spelled in `types/shared/evm/config.ts` of npm's `x402` 1.2.0. That client compares the
 /// text: it treats offers in another spelling as another token, which it pays only if there is no USDC. `story`,
 /// `educhain` and `skale-base-sepolia` are missing: npm and `PyPI` have different ids for them.
 const NETWORKS: [(u64, &str, &str); 12] = [
