@@ -90,7 +90,7 @@ impl fmt::Display for CatalogueProblem {
 pub(super) struct Problems(Vec<String>);
 
 impl Problems {
-    /// Notes a problem.
+    /// Records a problem.
     pub(super) fn add(&mut self, problem: impl Into<String>) {
         self.0.push(problem.into());
     }

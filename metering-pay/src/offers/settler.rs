@@ -189,7 +189,7 @@ pub trait Facilitator: Send + Sync + fmt::Debug {
         listing: Option<&Listing>,
     ) -> Result<(), FacilitatorError>;
 
-    /// Has a payment executed. Returns its transaction. It may be called again for the same payment.
+    /// Executes a payment. Returns its transaction. It may be called again for the same payment.
     async fn settle(
         &self,
         signed: &SignedAuthorization,

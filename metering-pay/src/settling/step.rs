@@ -226,7 +226,7 @@ impl Step<'_> {
         Some(rates.value(payment.amount, token, now))
     }
 
-    /// Has it executed. Whether to wait before the next step.
+    /// Executes it. Returns whether to wait before the next step.
     async fn execute(&mut self, is_place_used: bool) -> Result<bool, StepError> {
         match &self.chain.settler {
             Settler::Own(submitter) => self.execute_itself(&**submitter, is_place_used).await,

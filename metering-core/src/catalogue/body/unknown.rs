@@ -85,7 +85,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether an unknown member is forwarded. Notes a problem if the request is refused for it.
+    /// Whether an unknown member is forwarded. Records a problem if the request is refused for it.
     fn keeps(&mut self, name: &str, pointer: &str) -> bool {
         let problem = match self.unknown {
             Unknown::Remove => return false,

@@ -69,8 +69,8 @@ impl<'a> InCommit<'a> {
         (postings, in_commit)
     }
 
-    /// Takes the outcomes of a batch that is being flushed. Callers that request early outcomes get them, if they
-    /// charge.
+    /// Takes the outcomes of a batch that is being flushed. A caller of a charge that requested an early outcome gets
+    /// it.
     pub(super) fn decided(&mut self, outcomes: Vec<Outcome>) {
         let replies = self.replies_to(&outcomes);
         let mut round = Round::default();

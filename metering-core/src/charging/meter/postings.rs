@@ -284,7 +284,7 @@ impl State {
         Some(batch)
     }
 
-    /// Notes since when postings wait without a commit in progress.
+    /// Records since when postings wait without a commit in progress.
     fn note_waiting(&mut self) {
         if self.waiting_since.is_none() && self.in_progress == 0 && !self.lanes.is_empty() {
             self.waiting_since = Some(Instant::now());
