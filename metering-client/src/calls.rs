@@ -1,5 +1,5 @@
-//! The calls of the metering API, by subject, each declared once: the server's router and OpenAPI document follow from
-//! them as well. [`Client::call`](crate::Client::call) makes one.
+//! The calls of the metering API, by subject, each declared once: the server's router and OpenAPI document are
+//! generated from them. [`Client::call`](crate::Client::call) makes one.
 
 mod access;
 pub mod account;

@@ -19,7 +19,7 @@ pub enum ClientError {
     /// The service did not respond, or its response broke off.
     #[error("the request to the service failed: {0}")]
     Unreachable(#[from] Unreachable),
-    /// The response does not follow the protocol; the text says how.
+    /// The response does not follow the protocol; the text explains how.
     #[error("could not read the service's response: {0}")]
     Garbled(String),
 }
@@ -32,11 +32,11 @@ pub struct Refusal {
     pub status: StatusCode,
     /// The stable code, such as `insufficient_credits`; `http_NNN` if the body has none.
     pub code: String,
-    /// One sentence that tells a person what to do.
+    /// One sentence that explains to a person what to do.
     pub message: String,
-    /// How long to wait before a retry, if the service says so.
+    /// How long to wait before a retry, if the service sends that.
     pub retry_after: Option<Duration>,
-    /// The headers of the response; they say what the request was charged, if anything.
+    /// The headers of the response; they contain the request's charge, if any.
     pub headers: http::HeaderMap,
     /// The whole body: JSON, unless a proxy on the way wrote it.
     pub body: Bytes,
@@ -98,7 +98,7 @@ impl ClientError {
         }
     }
 
-    /// How long to wait before a retry, if the service says so.
+    /// How long to wait before a retry, if the service sends that.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

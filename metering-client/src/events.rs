@@ -28,7 +28,7 @@ pub struct Event {
 
 /// A stream of events. Dropping it closes the stream.
 pub struct Events {
-    /// The headers of the response; they say what the stream was charged.
+    /// The headers of the response; they contain the stream's charge.
     pub headers: HeaderMap,
     events: BoxStream<'static, Result<sse_stream::Sse, sse_stream::Error>>,
     /// Bytes received since the last event.

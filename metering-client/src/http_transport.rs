@@ -41,7 +41,7 @@ impl ServiceUrl {
     }
 
     fn is_loopback(&self) -> bool {
-        // Names below localhost are those of this machine too (RFC 6761, section 6.3).
+        // Names below localhost also mean this machine (RFC 6761, section 6.3).
         self.0.host_str().is_some_and(|host| is_own_machine(host) || host.ends_with(".localhost"))
     }
 
@@ -62,7 +62,7 @@ impl FromStr for ServiceUrl {
     }
 }
 
-/// Without the trailing slash, so that paths can be appended.
+/// Without the trailing slash, so paths can be appended.
 impl fmt::Display for ServiceUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_str().trim_end_matches('/'))
@@ -86,7 +86,7 @@ impl HttpTransport {
     pub fn new(url: ServiceUrl, timeout: Duration) -> Result<Self, Unreachable> {
         // Another part of the process may have installed a provider already; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        // No redirects: the key goes to this service and nowhere else.
+        // No redirects: the key is sent to this service and nowhere else.
         let client = reqwest::Client::builder()
             .user_agent(concat!("metering-client/", env!("CARGO_PKG_VERSION")))
             .redirect(Policy::none())

@@ -35,10 +35,10 @@
 //! # Where next
 //!
 //! - A retry that is charged once: [`Client::with_idempotency_key`]. A stream: [`Client::events`].
-//! - Calls of the API: [`Client::call`]. Keys for others, with limits: [`calls::keys::CreateKey`]. What a held request
-//!   cost: [`calls::account::GetRequest`]. What happens to the account, sent to a server:
+//! - Calls of the API: [`Client::call`]. Keys for others, with limits: [`calls::keys::CreateKey`]. The cost of a held
+//!   request: [`calls::account::GetRequest`]. Events of the account, sent to a server:
 //!   [`calls::webhooks::CreateWebhook`].
-//! - What a service can refuse, and why: [`ClientError`] and [`Refusal`].
+//! - The errors of a service, and their causes: [`ClientError`] and [`Refusal`].
 //!
 //! `docs/protocol.md` in the repository describes the requests.
 #![deny(missing_docs)]

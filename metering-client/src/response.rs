@@ -1,4 +1,4 @@
-//! Successful responses. Error statuses become a [`Refusal`] here, so that callers only see 2xx.
+//! Successful responses. Error statuses become a [`Refusal`] here, so callers only see 2xx.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -57,7 +57,7 @@ impl Response {
         header(&self.headers, metering_core::wire::BALANCE_HEADER)
     }
 
-    /// What a metered request was charged, in credits, exactly as the service wrote it.
+    /// The charge of a metered request, in credits, exactly as the service wrote it.
     #[must_use]
     pub fn credits_charged(&self) -> Option<&str> {
         header(&self.headers, metering_core::wire::CHARGED_HEADER)

@@ -3,7 +3,8 @@
 //! A tool call is a request to the gateway with the caller's key and the source `mcp`. Only the gateway decides and
 //! charges. This module turns arguments into a request, and rejects arguments that the gateway would reject or that
 //! could mean another route. A payment that came with the call is passed on, and offers are returned in the formats of
-//! x402 and MPP; a signed receipt that the call asks for is in its result. It turns responses and errors into results that an agent can act on.
+//! x402 and MPP; a signed receipt that the call requests is in its result. It turns responses and errors into results
+//! that an agent can act on.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -20,7 +20,7 @@ pub trait Transport: fmt::Debug + Send + Sync {
     async fn send(&self, request: http::Request<Bytes>) -> Result<http::Response<BodyStream>, Unreachable>;
 }
 
-/// There is no response, or it broke off; a retry may or may not help. The text says why, without secrets.
+/// There is no response, or it broke off; a retry may or may not help. The text explains why, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unreachable(pub String);

@@ -14,7 +14,7 @@ mod path;
 mod report;
 mod route_calls;
 
-/// Every write except a charge, decided by a pure function of what was read.
+/// Every write except a charge, decided by a pure function of the rows that were read.
 ///
 /// A backend reads the facts in its transaction, calls the function, and writes the changes that it returns. `K` is the
 /// backend's key for an account's row. Charges are decided by [`decide`](crate::charging::decide).

@@ -168,7 +168,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// Its JSON text: what it was read from, with presets and models written out.
+    /// Its JSON text: as it was read, with presets and models expanded.
     #[must_use]
     pub fn json(&self) -> &str {
         &self.json
@@ -186,7 +186,7 @@ impl Catalogue {
         self.version
     }
 
-    /// Whether the operator has chosen what plans are described by: some route with a price has a `unit`.
+    /// Whether the operator has chosen the units that describe plans: some route with a price has a `unit`.
     #[must_use]
     pub fn has_units(&self) -> bool {
         self.routes.iter().any(|route| route.unit.is_some() && !route.is_free())
@@ -198,9 +198,9 @@ impl Catalogue {
         &self.routes
     }
 
-    /// What an amount of credits buys, in plain words: each is an alternative to the others, such as `1,000 searches` and
-    /// `about 330 reports`. Counts the routes that have a `unit`, or else those of `most_used`, which are routes of this
-    /// catalogue, the most used first; if there are none, the first ones of different prices.
+    /// What an amount of credits buys, in plain words. Each text is an alternative, such as `1,000 searches` and `about
+    /// 330 reports`. Counts the routes that have a `unit`, or else those of `most_used`, which are routes of this
+    /// catalogue, the most used first; if there are none, the first routes with different prices.
     #[must_use]
     pub fn buys(&self, credits: Credits, most_used: &[&Route]) -> Vec<String> {
         buying_power::of(&self.routes, most_used, credits)

@@ -1,8 +1,8 @@
 //! Blockchains as the rest of the domain sees them: addresses, amounts of tokens, transactions, signatures, and
 //! [`ChainReader`], which reads evidence of payments.
 //!
-//! Nothing here knows plans, quotes or accounts: whether a transaction pays for something is decided in
-//! [`payments`](crate::payments).
+//! Nothing here uses plans, quotes or accounts: [`payments`](crate::payments) decides whether a transaction pays for
+//! something.
 
 pub(crate) mod address;
 pub(crate) mod chain;

@@ -2,7 +2,7 @@
 //! commits charges in batches.
 //!
 //! The rule is pure and stated once; every backend applies it through [`decide`]. A [`Receipt`](crate::Receipt) exists
-//! only for a charge that is on disk; what exists before is an [`EarlyReceipt`], or before the decision an
+//! only for a charge that is on disk; before that, there is an [`EarlyReceipt`], or before the decision an
 //! [`ExpectedCharge`].
 
 pub(crate) mod batch;

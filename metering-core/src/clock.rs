@@ -61,9 +61,9 @@ impl Clock for SystemClock {
 /// A lower bound on the difference between two clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSkew {
-    /// It is ahead by at least this.
+    /// It is at least this far ahead.
     Ahead(Duration),
-    /// It is behind by at least this.
+    /// It is at least this far behind.
     Behind(Duration),
 }
 
@@ -72,7 +72,7 @@ impl ClockSkew {
     pub const MAX_TOLERATED: Duration = Duration::from_secs(5);
 
     /// Compares this clock with a store's clock, which was read between two readings of this one, `before` and `after`.
-    /// The time between the two does not count as a difference. `None` when the difference is tolerated.
+    /// The time between these is not part of the difference. `None` when the difference is tolerated.
     ///
     /// ```
     /// use std::time::Duration;

@@ -84,7 +84,7 @@ pub enum Error {
     /// A request about child accounts was refused.
     #[error(transparent)]
     ChildAccount(#[from] ChildAccountError),
-    /// No metered route has this path.
+    /// The path belongs to no metered route.
     #[error("No metered route has this path; nothing was charged.{}", route_hint(.nearest.as_deref(), .all.as_deref()))]
     UnknownRoute {
         /// The template that the caller probably meant.
@@ -92,10 +92,10 @@ pub enum Error {
         /// Where all routes are listed.
         all: Option<Arc<str>>,
     },
-    /// The route sells models, and not the one that the request names.
+    /// The route sells models, but not the requested one.
     #[error("The model `{0}` does not exist here; nothing was charged.")]
     UnknownModel(String),
-    /// The route does not have this method; these are the ones it has.
+    /// The route does not have this method; it has these.
     #[error("This path accepts {} only.", .0.join(", "))]
     MethodNotAllowed(Vec<String>),
     /// The path could be read in more than one way.
@@ -107,13 +107,13 @@ pub enum Error {
     /// Fields of the request are not valid: the problem with each, by name.
     #[error("The request is not valid: {}.", list(.0))]
     ValidationFailed(BTreeMap<String, String>),
-    /// The key has as many open streams as it may have.
+    /// The key has reached its limit of open streams.
     #[error("This key already has {open} open streams, its maximum; close one.")]
     TooManyStreams {
         /// How many streams are open.
         open: usize,
     },
-    /// A WebSocket handshake came to a route that has none.
+    /// A WebSocket handshake arrived at a route that accepts none.
     #[error(
         "This route does not take WebSocket connections; nothing was charged. Send an ordinary request, or see the list \
          of routes for one that does."
@@ -136,13 +136,13 @@ pub enum Error {
     MaxCostExceeded {
         /// The request's price, or the most that it may cost.
         price: Credits,
-        /// The bound that came with it.
+        /// The limit that came with it.
         max_cost: MaxCost,
         /// Whether the price is the most that it may cost.
         is_maximum: bool,
     },
     /// The account has no request with this id, or it was settled too long ago.
-    #[error("There is no request with this id, or not any more.")]
+    #[error("There is no request with this id, or it is no longer kept.")]
     NoSuchRequest,
     /// The account has no receipt with this number.
     #[error("This account has no receipt with this number.")]
@@ -153,8 +153,8 @@ pub enum Error {
     /// The webhook has no such delivery.
     #[error("This webhook has no such delivery. Deliveries are kept for 30 days.")]
     NoSuchDelivery,
-    /// The account has as many webhooks as it may have.
-    #[error("The account has as many webhooks as it may have. Delete one first.")]
+    /// The account has reached its limit of webhooks.
+    #[error("The account has reached its limit of webhooks. Delete one first.")]
     TooManyWebhooks,
     /// The webhook is disabled or gone.
     #[error("This webhook is not active, so nothing is sent to it. Switch it on first.")]
@@ -227,7 +227,7 @@ pub enum Error {
 /// A balance that is used up, and where to buy credits.
 #[derive(Debug, Clone)]
 pub struct PaymentRequired {
-    /// Credits left: zero or below, or less than what must be held.
+    /// Credits left: zero or below, or less than the hold needs.
     pub balance: Credits,
     /// The request's price.
     pub required: Credits,
@@ -276,14 +276,14 @@ fn route_hint(nearest: Option<&str>, all: Option<&str>) -> String {
 }
 
 impl PaymentRequired {
-    /// How many credits are missing: what is required, less what there is, and at least nothing.
+    /// The missing credits: the required amount minus the available one, at least zero.
     #[must_use]
     pub fn missing(&self) -> Credits {
         let missing = self.required.checked_sub(self.balance).unwrap_or(Credits::MAX);
         if missing.is_negative() { Credits::ZERO } else { missing }
     }
 
-    /// What to do next, which depends on whether any plan is on sale.
+    /// The next step, which depends on whether any plan is on sale.
     fn advice(&self) -> &'static str {
         match (self.balance.is_positive(), self.plans.plans.is_empty() && self.plans.cards.is_empty()) {
             (false, true) => {
@@ -316,7 +316,7 @@ impl Error {
         Self::Payment(Box::new(PaymentError::Chain(cause)))
     }
 
-    /// Why a chain could not be read, in words for operators, if this error comes from that.
+    /// Why a chain could not be read, in words for operators, if it caused this error.
     #[must_use]
     pub fn chain_problem(&self) -> Option<&ChainError> {
         match self {

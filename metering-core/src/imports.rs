@@ -1,5 +1,5 @@
-//! Accounts that move in from another service: what an [`ImportStore`](crate::store::ImportStore) is given for each, and
-//! the outcome.
+//! Accounts imported from another service: the input that an [`ImportStore`](crate::store::ImportStore) receives for
+//! each, and the outcome.
 //!
 //! For every imported account, `balance = Σ ledger − Σ usage` holds from the first moment. `metering-import` reads the
 //! files of other services.
@@ -24,7 +24,7 @@ use crate::usage::UsageLine;
 /// An account to import.
 #[derive(Debug, Clone)]
 pub struct ImportedAccount {
-    /// Its id. Derived from the source, so that importing the same account again finds it.
+    /// Its id. Derived from the source, so importing the same account again finds it.
     pub id: AccountId,
     /// Its name.
     pub agent_name: AgentName,
@@ -42,7 +42,7 @@ pub struct ImportedAccount {
     pub keys: Vec<ImportedKey>,
     /// Its ledger entries, in the order to write them.
     pub entries: Vec<ImportedEntry>,
-    /// What it used, on its first key. At most one per day and line.
+    /// Its usage, on its first key. At most one per day and line.
     pub usage: Vec<ImportedUsage>,
     /// Transactions that were credited at the source, and must not be credited again.
     pub used_transactions: Vec<UsedTransaction>,
@@ -116,18 +116,18 @@ pub struct UsedTransaction {
 pub enum ImportMode {
     /// Writes the accounts, all in one transaction.
     Write,
-    /// Writes nothing, and reports what would happen to each account.
+    /// Writes nothing, and reports the outcome for each account.
     Check,
 }
 
 /// The outcome for an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountImported {
-    /// It was written, without what conflicts.
+    /// It was written, except for conflicting parts.
     Created {
         /// The account.
         account: Account,
-        /// What was not imported, because another account has it.
+        /// The parts that were not imported, because another account has them.
         conflicts: Vec<ImportConflict>,
     },
     /// It was imported before, and nothing changed. The current account.
@@ -149,7 +149,7 @@ pub enum ImportConflict {
     EmailTaken(Email),
     /// The wallet.
     PayerTaken(Address),
-    /// The transaction: it was credited to this account before. The credits of the source stay in the balance.
+    /// The transaction: it was credited to this account before. The credits of the source are kept in the balance.
     TransactionUsed(TxRef, AccountId),
 }
 
@@ -171,7 +171,7 @@ impl ImportedAccount {
 }
 
 impl ImportedKey {
-    /// The first key of an account whose terms the source does not know.
+    /// The first key of an account from a source without key terms.
     #[must_use]
     pub fn first(secret: ImportedSecret, created_at: Timestamp) -> Self {
         let terms = KeyTerms::first();

@@ -59,7 +59,7 @@ use received::Received;
 /// - passed on uncharged, if its route is not `metered`.
 ///
 /// A route may declare the body of its requests ([`BodyRules`]). Put the body that was read into the extensions, as a
-/// [`RequestBody`]: without it, requests to such a route are refused. The inner service finds a [`CheckedBody`] in the
+/// [`RequestBody`]: requests to such a route are refused otherwise. The inner service finds a [`CheckedBody`] in the
 /// extensions, and must use that instead of the body.
 ///
 /// [`BodyRules`]: crate::catalogue::BodyRules
@@ -74,14 +74,14 @@ use received::Received;
 ///
 /// [`overrides_request`]: crate::catalogue::overrides_request
 ///
-/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. The same goes
-/// for responses with one of the [free statuses](Route::free_statuses) of their route: 429 and 5xx, unless the
-/// catalogue says otherwise. For anything else that should cost nothing, such as a body that breaks later, there is
-/// [`Charged::refund`]. A client that disconnects before the response is ready is still charged, because the work was
-/// done. A request whose handler panics is charged too; put a layer that turns panics into 503 inside this one.
+/// If the inner service fails, or responds with 502, 503 or 504, the charge is refunded in full first. The same applies
+/// to responses with one of the [free statuses](Route::free_statuses) of their route: by default 429 and 5xx. For
+/// anything else that should cost nothing, such as a body that breaks later, there is [`Charged::refund`]. A client
+/// that disconnects before the response is ready is still charged, because the work was done. A request whose handler
+/// panics is charged too; put a layer that turns panics into 503 inside this one.
 ///
-/// A request that matches no route of the catalogue is refused, so that no route is free by accident. For a service
-/// with other routes besides the metered ones, see [`MeteringLayer::pass_others`].
+/// A request that matches no route of the catalogue is refused, so no route is free by accident. For a service with
+/// other routes besides the metered ones, see [`MeteringLayer::pass_others`].
 ///
 /// ```
 /// use std::sync::Arc;
@@ -173,7 +173,7 @@ impl MeteringLayer {
 
     /// Calls `hook` with each request that matches a route, before its parameters are checked and before it is charged.
     ///
-    /// The hook may refuse the request, for free, may reserve something, and may put values into the extensions, where
+    /// The hook may refuse the request without a charge, reserve resources, and put values into the extensions, where
     /// the inner service finds them. The key is well-formed, but not known to be live. Everything in the extensions is
     /// dropped if the request is refused later.
     ///

@@ -1,8 +1,8 @@
 //! API keys, exact prepaid credits and charging for metered routes, for Rust services.
 //!
-//! A [`Service`] opens accounts with a key and credits, charges requests to them, and refunds what could not be
-//! delivered. Add a backend: `metering-sqlite`, `metering-postgres`, or [`MemoryStore`] for tests. A charge is on disk
-//! when its receipt is returned.
+//! A [`Service`] opens accounts with a key and credits, charges requests to them, and refunds requests that could not
+//! be delivered. Add a backend: `metering-sqlite`, `metering-postgres`, or [`MemoryStore`] for tests. A charge is on
+//! disk when its receipt is returned.
 //!
 //! # The first charge
 //!
@@ -36,7 +36,7 @@
 //!   [`store`]; [`decide`](charging::decide) and [`backend`] do the arithmetic, and the crate `metering-conformance`
 //!   tests it.
 //!
-//! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and gets time and
+//! The guide is `docs/embedding.md` in the repository. The crate does no network or disk I/O, and takes time and
 //! randomness from [`Clock`] and [`Randomness`]. Rules are pure functions over plain values.
 #![deny(missing_docs)]
 

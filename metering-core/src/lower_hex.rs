@@ -1,4 +1,4 @@
-//! Hex digits as ids, keys and hashes have them: in lower case only, so that a text has one spelling.
+//! Hex digits of ids, keys and hashes: in lower case only, so a text has one spelling.
 
 /// Whether a text has nothing but `0-9` and `a-f`.
 pub(crate) fn is_lower_hex(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Exact amounts of credits, and the ledger of what changed a balance.
+//! Exact amounts of credits, and the ledger of balance changes.
 //!
 //! No amount is ever a float. Ledger entries are only appended: a mistake is corrected by another entry.
 

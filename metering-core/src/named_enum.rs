@@ -1,8 +1,8 @@
 //! Enums whose variants have names.
 
 /// Declares an enum whose variants have names on the wire, in documents and in stores: `Variant = "name"`. Each is
-/// declared in one place; `ALL`, `as_str`, `from_name`, `Display` and `Serialize` follow from that. Variants that are
-/// `unlisted` are not in `ALL`. With `parsed as Error`, the enum also has `FromStr`.
+/// declared in one place; `ALL`, `as_str`, `from_name`, `Display` and `Serialize` are generated from that. Variants
+/// that are `unlisted` are not in `ALL`. With `parsed as Error`, the enum also has `FromStr`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! named_enum {

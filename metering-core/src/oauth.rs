@@ -1,8 +1,8 @@
 //! OAuth: programs that get a key by the consent of an account's owner, without seeing the owner's key.
 //!
-//! An access token is the secret of a child key, which a grant replaces with each refresh. What the program may do is in
-//! the terms of that key; a grant only says who may have the next secret. Rules follow OAuth 2.1
-//! (draft-ietf-oauth-v2-1-13) for public clients: authorization codes with PKCE, and refresh tokens that rotate.
+//! An access token is the secret of a child key, which a grant replaces with each refresh. The terms of that key limit
+//! the program; a grant only decides who may have the next secret. Rules follow OAuth 2.1 (draft-ietf-oauth-v2-1-13)
+//! for public clients: authorization codes with PKCE, and refresh tokens that rotate.
 
 mod authorization;
 mod client;

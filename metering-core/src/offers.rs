@@ -1,9 +1,9 @@
 //! Signed authorizations that pay for requests, as stores keep them.
 //!
-//! An agent signs an [`Authorization`] to transfer an amount of a token (EIP-3009), and sends it with its request. It is
-//! executed once by the token's contract and credited once by the store. For the usage of one request, it signs the most
-//! with a [`Permit`], and what was used is transferred. How clients send it, what is offered, and how it is executed, is
-//! in `metering-pay`.
+//! An agent signs an [`Authorization`] to transfer an amount of a token (EIP-3009), and sends it with its request. It
+//! is executed once by the token's contract and credited once by the store. For the usage of one request, it signs a
+//! maximum with a [`Permit`], and the amount used is transferred. `metering-pay` defines how clients send it, what is
+//! offered, and how it is executed.
 
 pub(crate) mod authorization;
 pub(crate) mod permit;

@@ -1,5 +1,5 @@
-//! Receipts of requests: signed statements of what a request cost, which a client keeps and can check without trusting
-//! the operator. What signs them is a trait, so that this crate needs no key and no signature algorithm.
+//! Receipts of requests: signed statements of a request's cost, which a client keeps and can check without trusting the
+//! operator. The signer is a trait, so this crate needs no key and no signature algorithm.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,17 +22,17 @@ named_enum! {
     pub enum ReceiptKind {
         /// The request was charged.
         Charge = "charge",
-        /// What the request cost was captured from a hold.
+        /// The request's cost was captured from a hold.
         Capture = "capture",
         /// The charge of the request was refunded: it cost nothing.
         Refund = "refund",
     }
 }
 
-/// What a receipt states. It is on disk before it is signed.
+/// The contents of a receipt. It is on disk before it is signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// Whose balance changed.
+    /// The account whose balance changed.
     pub account: AccountId,
     /// The key that the request came with.
     pub key: KeyNumber,
@@ -40,13 +40,13 @@ pub struct Statement {
     pub request: HoldId,
     /// What happened.
     pub kind: ReceiptKind,
-    /// What it is booked on.
+    /// The usage row that it is booked on.
     pub line: UsageLine,
     /// The version of the price list that the price is from; `None` if that is not known.
     pub price_version: Option<PriceNumber>,
-    /// How much, above zero. A refund adds it to the balance; the others subtract it.
+    /// The amount, above zero. A refund adds it to the balance; the others subtract it.
     pub amount: Credits,
-    /// The balance after it; `None` for a request that is looked up later, when that is no longer known.
+    /// The balance after it; `None` for a request that is looked up later, when it is no longer known.
     pub balance: Option<Credits>,
     /// When it was committed.
     pub at: Timestamp,
@@ -69,7 +69,7 @@ impl Statement {
         })
     }
 
-    /// What was captured from a hold; `None` if that is nothing, or the hold is open.
+    /// The amount captured from a hold; `None` if that is zero, or the hold is open.
     pub(crate) fn of_capture(
         hold: &Hold,
         price_version: Option<PriceNumber>,
@@ -116,7 +116,7 @@ pub trait ReceiptSigner: Send + Sync + fmt::Debug {
     async fn sign(&self, statement: Statement) -> Result<String, ReceiptError>;
 }
 
-/// Why a receipt was not signed. What it would have stated is on disk all the same.
+/// Why a receipt was not signed. The charge that it would have stated is on disk all the same.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptError {
@@ -129,12 +129,12 @@ pub enum ReceiptError {
     /// The statement cannot be written as a receipt.
     #[error("the statement cannot be signed: {0}")]
     Invalid(String),
-    /// The store that knows the id of the key failed.
+    /// The store that has the id of the key failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Which requests get a receipt without asking for it, besides those to routes whose catalogue says so.
+/// Which requests get a receipt without requesting one, besides those to routes whose catalogue requires it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReceiptScope {
     accounts: HashSet<AccountId>,

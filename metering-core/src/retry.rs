@@ -1,7 +1,7 @@
 //! Retry policies: how often to try again, and how long to wait first.
 //!
-//! Pure arithmetic. The caller knows which failures are worth a retry, measures the time, sleeps, and draws the random
-//! number for the jitter.
+//! Pure arithmetic. The caller decides which failures to retry, measures the time, sleeps, and draws the random number
+//! for the jitter.
 
 use std::time::Duration;
 
@@ -27,13 +27,13 @@ use std::time::Duration;
 pub struct RetryPolicy {
     /// How many attempts there are, including the first.
     pub max_attempts: u32,
-    /// The first wait if the service does not ask for one.
+    /// The first wait if the service requests none.
     pub first_wait: Duration,
-    /// The longest wait if the service does not ask for one.
+    /// The longest wait if the service requests none.
     pub longest_wait: Duration,
     /// The shortest wait; a shorter `Retry-After` is raised to it.
     pub shortest_wait: Duration,
-    /// There is no retry if the service asks for a wait longer than this.
+    /// There is no retry if the service requests a longer wait.
     pub longest_retry_after: Duration,
     /// No wait ends later than this after the first attempt.
     pub deadline: Duration,
@@ -80,8 +80,8 @@ pub struct Retries {
 }
 
 impl Retries {
-    /// How long to wait after a failed attempt; `None` if there should be no other. `retry_after` is what the service
-    /// asked for, `elapsed` the time since the first attempt.
+    /// How long to wait after a failed attempt; `None` if there should be no other. `retry_after` is the wait that the
+    /// service requested, `elapsed` the time since the first attempt.
     pub fn next_wait(&mut self, retry_after: Option<Duration>, elapsed: Duration) -> Option<Duration> {
         self.failed_attempts = self.failed_attempts.saturating_add(1);
         let wait = retry_after.unwrap_or(self.backoff).max(self.policy.shortest_wait);
@@ -98,8 +98,7 @@ impl Retries {
     }
 }
 
-/// Between half of `wait` and all of it, depending on `random`, so that callers that failed together do not retry
-/// together.
+/// Between half of `wait` and all of it, depending on `random`, so callers that failed together do not retry together.
 ///
 /// ```
 /// use std::time::Duration;

@@ -12,13 +12,13 @@ use zeroize::Zeroizing;
 
 use crate::random::{Randomness, push_base62};
 
-/// What distinguishes one kind of secret from another.
+/// The differences between kinds of secrets.
 pub trait SecretKind {
     /// The name of the secret's type, for `Debug`.
     const NAME: &'static str;
     /// The name of the hash's type, for `Debug`.
     const HASH_NAME: &'static str;
-    /// What its text begins with.
+    /// The prefix of its text.
     const PREFIX: &'static str;
     /// How many random base-62 digits follow the prefix.
     const RANDOM_DIGITS: usize;
@@ -65,17 +65,17 @@ pub struct Secret<K> {
     kind: PhantomData<K>,
 }
 
-/// The hash of a secret, by which stores find what it belongs to: its SHA3-256 (FIPS 202), but for keys of another
-/// service ([`HashKind`](crate::access::HashKind)).
+/// The hash of a secret, by which stores find its owner: its SHA3-256 (FIPS 202), except for keys of another service
+/// ([`HashKind`](crate::access::HashKind)).
 ///
 /// A fast hash is enough: secrets have at least 190 random bits, so they cannot be guessed.
 ///
-/// Hashes of the same bytes are equal. One that was made of a key, not of bytes, also has the key's
-/// [`hint`](crate::access::KeyHint), for whoever stores it.
+/// Hashes of the same bytes are equal. A secret that was generated from a key, not from bytes, also has the key's
+/// [`hint`](crate::access::KeyHint), to store with it.
 #[derive(Clone, Copy)]
 pub struct SecretHash<K> {
     bytes: [u8; 32],
-    /// What [`SecretKind::shown_end`] returned; zeros if it was made of bytes.
+    /// The value of [`SecretKind::shown_end`]; zeros if it was made of bytes.
     pub(crate) end: [u8; 4],
     kind: PhantomData<K>,
 }
@@ -93,7 +93,7 @@ impl<K: SecretKind> Secret<K> {
         Self { text, kind: PhantomData }
     }
 
-    /// Parses one. This checks its format only; a store knows whether it was issued.
+    /// Parses one. This checks its format only; only a store can tell whether it was issued.
     ///
     /// # Errors
     /// When the text is not such a secret.

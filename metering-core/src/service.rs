@@ -1,7 +1,7 @@
 //! The service's operations, without a transport. The server's handlers, the layer and the tools all call these.
 //!
 //! [`Service`](crate::Service) builds the service and charges requests. The rest is in handles by subject, such as
-//! [`Keys`], each with what it needs of the service.
+//! [`Keys`], each with the parts of the service that it needs.
 
 mod access;
 mod accounts;

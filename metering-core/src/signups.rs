@@ -1,7 +1,7 @@
 //! Free signup: sessions that a person approves in a browser, the bot challenge before it, and the links that are sent
 //! by email.
 //!
-//! A session gives out its account's key once, to the client that opened it.
+//! A session returns its account's key once, to the client that opened it.
 
 pub(crate) mod alert_mail;
 pub(crate) mod bot;

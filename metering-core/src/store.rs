@@ -104,7 +104,7 @@ pub use usage_sinks::{StagedPage, UsageSinkStore};
 /// Methods may be called from any number of tasks, and from several processes if the backend lets several open the same
 /// data. All calls together behave as if they ran one after the other.
 ///
-/// Call it directly for what [`Service`](crate::Service) has no use case for:
+/// Call it directly for what [`Service`](crate::Service) does not cover:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -137,12 +137,12 @@ pub trait Store: KeyStore + HoldStore {
     /// others are still recorded.
     ///
     /// The outcome of an accepted charge with a request id is kept for
-    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) for the key that it came with, also after a rotation.
+    /// [`RequestId::RETENTION`](crate::RequestId::RETENTION) under the key that it came with, also after a rotation.
     /// Until then a charge with the same id gets the first outcome; after that the id is new, even if the row still
     /// exists. Refusals are not kept.
     ///
-    /// A hold lowers the balance until it is settled. A refund is booked on the day of its charge, and what a hold
-    /// captures on the day of the hold, even for a revoked account, so that records stay exact.
+    /// A hold lowers the balance until it is settled. A refund is booked on the day of its charge, and a hold's
+    /// captured amount on the day of the hold, even for a revoked account, so records stay exact.
     async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>, StoreError>;
 
     /// Creates an account with its key and its first ledger entries.
@@ -167,28 +167,28 @@ pub trait Store: KeyStore + HoldStore {
     /// Writes a ledger entry and changes the totals as [`NewLedgerEntry::applied_to`] does.
     async fn post_entry(&self, id: &AccountId, entry: NewLedgerEntry, now: Timestamp) -> Result<Posted, StoreError>;
 
-    /// Replaces the caps of an account, revoked or not. Requests already accepted in the current windows stay counted.
-    /// `None` when there is no such account.
+    /// Replaces the caps of an account, revoked or not. Accepted requests in the current windows stay counted. `None`
+    /// when there is no such account.
     async fn set_limits(&self, id: &AccountId, limits: RateLimits) -> Result<Option<Account>, StoreError>;
 
-    /// Replaces the limit on tokens per minute of an account, revoked or not; 0 removes it. What was counted in the current
-    /// minute while there was a limit stays counted. `None` when there is no such account.
+    /// Replaces the limit on tokens per minute of an account, revoked or not; 0 removes it. The tokens counted in the
+    /// current minute while there was a limit stay counted. `None` when there is no such account.
     async fn set_token_limit(&self, id: &AccountId, tokens_per_minute: u32) -> Result<Option<Account>, StoreError>;
 
-    /// Revokes an account and all its keys. A second call changes nothing and returns the account. Its records stay.
-    /// `None` when there is no such account.
+    /// Revokes an account and all its keys. A second call changes nothing and returns the account. Its records are
+    /// kept. `None` when there is no such account.
     async fn revoke_account(&self, id: &AccountId, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Replaces the keys of an account that can manage keys: its first key gets this secret, and the others are
-    /// revoked. Keys that cannot manage keys, and were not made by one that is revoked, stay. `None` when there is no
+    /// revoked. Keys that cannot manage keys, and were not made by a revoked one, are kept. `None` when there is no
     /// such account, or it is revoked. A secret that any key ever had is an error, and nothing changes. If the account
     /// belongs to a paid quote whose key nobody has claimed, the quote then counts as claimed.
-    /// [`replace_key`](crate::backend::decision::replace_key) says what changes.
+    /// [`replace_key`](crate::backend::decision::replace_key) decides the changes.
     async fn replace_key(&self, id: &AccountId, key: KeyHash, now: Timestamp) -> Result<Option<Account>, StoreError>;
 
     /// Rotates the key that has the secret `old` ([`KeyChange::Rotate`]), and no other. `None`, and nothing changes,
     /// when it does not work ([`KeyHolder::is_live`](crate::access::KeyHolder::is_live)), or any key ever had the new
-    /// one: of several such callers, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
+    /// one: if several callers compete, one succeeds. A paid quote whose key nobody has claimed then counts as claimed.
     async fn replace_live_key(
         &self,
         old: &KeyHash,
@@ -240,10 +240,10 @@ pub trait Store: KeyStore + HoldStore {
 
     /// Deletes records that have expired by `now`, and returns their number. They stay deleted even for a caller whose
     /// clock lags. So are an account's ended keys beyond the newest [`Key::MAX_ENDED`](crate::access::Key::MAX_ENDED):
-    /// [`keys_to_delete`](crate::backend::decision::keys_to_delete) says which.
+    /// [`keys_to_delete`](crate::backend::decision::keys_to_delete) chooses them.
     async fn forget_expired(&self, now: Timestamp) -> Result<u64, StoreError>;
 
-    /// The time of the store's own clock, if that is not this machine's clock. Nodes that share a store go by it
+    /// The time of the store's own clock, if that is not this machine's clock. Nodes that share a store use it
     /// ([`StoreClock`]).
     async fn clock(&self) -> Result<Option<Timestamp>, StoreError> {
         Ok(None)
@@ -264,12 +264,12 @@ pub trait Store: KeyStore + HoldStore {
         NonZeroUsize::MIN
     }
 
-    /// For a store that commits on a thread of its own: calls [`CommitSource::commit_next`] there, soon and again until it
-    /// returns `false`, and then drops `source`. So no other thread has to run between two batches, and callers that asked
-    /// for it learn the decision while the batch is flushed ([`CommitBatch`]). Returns `false`, and does nothing, if the
-    /// store has no such thread: batches then come through [`Store::commit`].
+    /// For a store that commits on a thread of its own: calls [`CommitSource::commit_next`] there, soon and again until
+    /// it returns `false`, and then drops `source`. So no other thread has to run between two batches, and callers that
+    /// requested it learn the decision while the batch is flushed ([`CommitBatch`]). Returns `false`, and does nothing,
+    /// if the store has no such thread: batches then come through [`Store::commit`].
     ///
-    /// The store may be dropped before: what waits is still committed.
+    /// The store may be dropped before: waiting postings are still committed.
     fn commit_from(&self, _source: Arc<dyn CommitSource>) -> bool {
         false
     }
@@ -303,7 +303,7 @@ pub trait Store: KeyStore + HoldStore {
 pub struct NewAccount {
     /// Its id.
     pub id: AccountId,
-    /// The name that its owner gives it.
+    /// The name that its owner gave it.
     pub agent_name: AgentName,
     /// Its owner's email address, if any.
     pub email: Option<Email>,
@@ -379,7 +379,7 @@ pub struct Verification {
     pub accounts: u64,
     /// Every amount that differs from the sum of ledger and usage.
     pub discrepancies: Vec<Discrepancy>,
-    /// Budgets of keys (`key_spent`) from which less was taken than what is booked since their period began. That is no
+    /// Budgets of keys (`key_spent`) that are lower than the bookings since their period began. That is not a
     /// discrepancy: when a clock is set back by more than a day, the period begins again, and the budget with it.
     pub restarted_budgets: Vec<Discrepancy>,
 }

@@ -1,7 +1,7 @@
 //! Types that are one text to users, stores and JSON.
 
-/// Implements traits of a type by its text: `Display` as its only field shows, and by that `Debug` and `Serialize`; and
-/// `Deserialize` by its `FromStr`.
+/// Implements traits of a type by its text: `Display` of its only field, `Debug` and `Serialize` with the same text,
+/// and `Deserialize` by its `FromStr`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! text_traits {

@@ -212,7 +212,7 @@ pub struct DailyTotal {
     pub credits_used: Credits,
 }
 
-/// What an entry of recent activity is about.
+/// The subject of an entry of recent activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ActivityKind {
     /// Accepted requests.
@@ -255,7 +255,7 @@ impl fmt::Display for ActivityKind {
 pub struct Activity {
     /// Unique within the account, and stable.
     pub id: String,
-    /// What it is about.
+    /// The subject.
     pub kind: ActivityKind,
     /// The change of the balance: negative for usage.
     pub amount: Credits,

@@ -47,7 +47,7 @@ impl SignedPayments {
             _ => self.account_of_wallet(signed, is_contract).await?,
         };
         if own.is_none() && self.settling.store.first_key(&account).await?.is_none() {
-            // Nothing could be charged to this account without a key.
+            // Nothing can be charged to this account without a key.
             return Err(Error::Unauthorized);
         }
         let new = NewAuthorization {
@@ -102,7 +102,7 @@ impl SignedPayments {
             check_settler(chain, paying, offer).await?;
         }
         let reopened = store.reopen_authorization(&signed.id(), self.clock.now().saturating_add(LEASE)).await?;
-        // Another request was faster.
+        // Another request created it first.
         Ok(match reopened {
             Some(record) => record,
             None => store.authorization(&signed.id()).await?.unwrap_or(record),
@@ -173,13 +173,13 @@ impl SignedPayments {
                     _ => Ok(account.id),
                 };
             }
-            // This key is never issued: the wallet's owner proves the wallet and gets another one.
+            // This key is never issued: the wallet's owner proves the wallet and gets a new one.
             let (id, key) = (AccountId::generate(&SystemRandomness), ApiKey::generate(&SystemRandomness));
             let name = wallet_name(payer.address)?;
             let account = NewAccount { payer: Some(payer), ..NewAccount::new(id, name, key.hash(), self.clock.now()) };
             match store.create_account(account).await? {
                 Created::Account(account) => return Ok(account.id),
-                // Another request of this wallet was faster.
+                // Another request of this wallet created it first.
                 Created::PayerTaken => {}
                 Created::EmailTaken | Created::OutOfRange => return Err(Error::Internal),
             }
@@ -195,7 +195,8 @@ impl SignedPayments {
     }
 }
 
-/// Counts a payment before anything is read from a chain for it. `offer` is the one that it takes, if it is still made.
+/// Counts a payment before anything is read from a chain for it. `offer` is the offer that it takes, if it is still
+/// made.
 fn check_limit(payments: &SignedPayments, paying: &PayRequest<'_>, offer: Option<&Offer>) -> Result<(), PayRefusal> {
     let Some(limit) = &payments.limit else { return Ok(()) };
     let SignedAuthorization { authorization, signature, .. } = paying.signed;

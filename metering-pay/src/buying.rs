@@ -11,10 +11,10 @@ use crate::offers::PayRefusal;
 use crate::signed_payments::SignedPayments;
 use crate::wire::{BoughtResponse, OffersDocument, PaidTransaction};
 
-/// Where credits are bought.
+/// The URL at which credits are bought.
 const PAY_PATH: &str = "/credits/pay";
 
-/// What such payments pay for. It only matters for requests without a key, which buy nothing here.
+/// The resource of such payments. It only matters for requests without a key, which buy nothing here.
 const NO_REQUEST: Fingerprint = Fingerprint::from_bytes([0; 16]);
 
 /// Credits that were bought with a payment.
@@ -27,7 +27,7 @@ pub struct Bought {
 }
 
 impl SignedPayments {
-    /// What can be paid with requests to a service, cheapest first. Empty if nothing is offered.
+    /// The payments that requests to a service may come with, cheapest first. Empty if nothing is offered.
     ///
     /// # Errors
     /// When the store fails.

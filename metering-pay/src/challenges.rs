@@ -1,6 +1,6 @@
 //! MPP challenges in refusals, and the credentials that clients send for them.
 //!
-//! Nothing is stored for a challenge.
+//! No challenge is stored.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const LIFETIME: Duration = Duration::from_secs(5 * 60);
 /// too.
 const MAX_BYTES: usize = 6_000;
 
-/// What challenges are made with.
+/// The secret and terms of challenges.
 #[derive(Debug, Clone)]
 pub struct ChallengeSettings {
     /// The secret that their ids are made with. All nodes of a service need the same one.
@@ -30,7 +30,7 @@ pub struct ChallengeSettings {
     pub realm: Realm,
 }
 
-/// Who gets challenges.
+/// The clients that get challenges.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Challenged {
     key: Option<KeyHash>,
@@ -53,8 +53,8 @@ pub(crate) struct Issued {
 }
 
 impl Challenged {
-    /// The client that sent a request, with the credential that came with it. That may have replaced its key: the client
-    /// gets challenges for the same key.
+    /// The client that sent a request, with its credential. The credential may have replaced its key: the client gets
+    /// challenges for the same key.
     pub(crate) fn new(client: ChallengeClient, answer: Option<&ChallengeCredential>) -> Self {
         let ChallengeClient { key, key_in_authorization } = client;
         let issued_to = answer.and_then(|answer| answer.issued.ok()).and_then(|issued| issued.key);
@@ -86,8 +86,8 @@ impl ChallengeSettings {
         offers.iter().map(challenge).scan(0, fits).collect()
     }
 
-    /// What a credential signs, and its challenge. A fault in the challenge is not an error yet: the authorization may
-    /// be known already.
+    /// The bytes that a credential signs, and its challenge. A fault in the challenge is not an error yet: the
+    /// authorization may be known already.
     pub(crate) fn read(
         &self,
         source: MppSource,

@@ -26,7 +26,7 @@ use crate::wire::x402::{
 };
 use crate::wire::{MalformedPayment, MppSource, PaymentHeaders, SentPayment};
 
-/// The digits that tell challenges apart.
+/// The digits that distinguish challenges.
 const UNIQUE_DIGITS: usize = 20;
 
 #[async_trait]
@@ -142,8 +142,8 @@ impl RequestPayments for SignedPayments {
         notice
     }
 
-    /// The challenges of a refusal, as header lines, cheapest first. Every 402 with offers has them, as the draft says,
-    /// whatever `Accept-Payment` says: there is one method, and a 402 without a challenge is not allowed.
+    /// The challenges of a refusal, as header lines, cheapest first. Every 402 with offers has them, as the draft
+    /// requires, regardless of `Accept-Payment`: there is one method, and a 402 without a challenge is not allowed.
     fn challenges(
         &self,
         error: &Error,
@@ -160,7 +160,7 @@ impl RequestPayments for SignedPayments {
 
     fn sign_in<'h>(&self, headers: HeaderValues<'_, 'h>) -> Option<&'h str> {
         self.sign_in_site()?;
-        // What is not text cannot be read later either.
+        // Values that are not text cannot be read later either.
         headers(SIGN_IN_HEADER).first().map(|value| std::str::from_utf8(value).unwrap_or_default())
     }
 
@@ -184,8 +184,8 @@ impl SignedPayments {
         Some(ReceiptSigning { signer, url, issued_at: self.clock.now() })
     }
 
-    /// What is offered with this error. A request that came with a payment gets no offers unless nothing was taken for
-    /// it: some clients pay whatever is offered, again and again.
+    /// The offers with this error. A request that came with a payment gets no offers unless nothing was taken for it:
+    /// some clients pay whatever is offered, again and again.
     fn offered(&self, error: &Error, has_payment: bool) -> Option<Offers> {
         let missing = match error {
             Error::InsufficientCredits(required) if !has_payment => required.missing(),

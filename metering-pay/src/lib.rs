@@ -1,9 +1,9 @@
 //! Payments that come with requests, for `metering-core`: x402 and MPP.
 //!
-//! A service that sets [`SignedPayments`] with
-//! [`with_request_payments`](metering_core::Service::with_request_payments) offers credits in its 402s. An agent signs an
-//! authorization to transfer the amount of an [`Offer`](offers::Offer) (EIP-3009), and sends it with its request. The
-//! service submits it to the token's contract and credits what the offer says. The formats are in [`wire`].
+//! A service that sets [`SignedPayments`] with [`with_request_payments`](metering_core::Service::with_request_payments)
+//! offers credits in its 402s. An agent signs an authorization to transfer the amount of an [`Offer`](offers::Offer)
+//! (EIP-3009), and sends it with its request. The service submits it to the token's contract and adds the offer's
+//! credits. The formats are in [`wire`].
 //!
 //! The steps: a charge is refused, and [`notice`](metering_core::service::RequestPayments::notice) adds offers to the
 //! 402. The client repeats the request with an authorization, which [`SignedPayments::pay`] checks before anything is
@@ -13,8 +13,8 @@
 //! writes payment, ledger entry and state in one transaction. Then the request is charged like any other. If the process
 //! dies, [`SignedPayments::settle_authorizations`] of another one claims the authorization and continues.
 //!
-//! A payment for the usage of one request (x402's `upto`) is a signed permit for the most. It is stored with the id of a
-//! hold, which it backs instead of a balance; when that is settled, a task has what was captured transferred.
+//! A payment for the usage of one request (x402's `upto`) is a signed permit for the most. It is stored with the id of
+//! a hold, which it backs instead of a balance; when that is settled, a task transfers the captured amount.
 #![deny(missing_docs)]
 
 mod accepting;

@@ -1,4 +1,4 @@
-//! What a service sells, for agents that look for it.
+//! The resources that a service sells, for agents that search for services.
 
 use metering_core::Service;
 

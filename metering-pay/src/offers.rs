@@ -1,5 +1,5 @@
-//! What a 402 offers to agents that pay automatically, the signed authorizations that they pay with, and the rules for
-//! executing those.
+//! The offers of a 402 for agents that pay automatically, the signed authorizations that they pay with, and the rules
+//! for executing those.
 
 pub(crate) mod limit;
 pub(crate) mod listing;

@@ -35,7 +35,7 @@ impl SignedPayments {
     }
 
     /// Checks whether a payment's challenge was issued to this caller. If not, the payment is refused, unless it is
-    /// known already.
+    /// stored already.
     pub(crate) async fn check_answer(
         &self,
         answer: &ChallengeCredential,

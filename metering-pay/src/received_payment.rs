@@ -1,4 +1,4 @@
-//! A payment in the headers of a request, in any protocol, and what responses say about it.
+//! A payment in the headers of a request, in any protocol, and its members in responses.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -18,11 +18,11 @@ use crate::wire::x402::{SettleRefusal, SettleResponse, receipt_extension};
 /// A payment that came with a request, read and not checked.
 #[derive(Debug)]
 pub struct ReceivedPayment {
-    /// What was signed.
+    /// The signed authorization.
     pub signed: SignedAuthorization,
     /// The id that its client gave it.
     pub identifier: Option<IdentifierHash>,
-    /// Who may have it executed, if it pays for usage: what was signed is the most then.
+    /// Who may execute it, if it pays for usage: then the signed amount is the maximum.
     pub facilitator: Option<Address>,
     protocol: Protocol,
     /// Its outcome, once it is credited: the request may still be refused.
@@ -38,7 +38,7 @@ pub struct ReceivedPayment {
 pub(crate) struct UsagePaid {
     /// The transaction; `None` if nothing was used.
     pub(crate) tx: Option<TxHash>,
-    /// What was transferred.
+    /// The amount transferred.
     pub(crate) amount: TokenUnits,
 }
 
@@ -88,7 +88,7 @@ impl ReceivedPayment {
         payment.downcast_ref()
     }
 
-    /// The challenge that it is for, or why there is none. `None` in protocols without challenges.
+    /// The challenge that it responds to, or why there is none. `None` in protocols without challenges.
     #[must_use]
     pub const fn answer(&self) -> Option<&ChallengeCredential> {
         match &self.protocol {
@@ -105,14 +105,15 @@ impl ReceivedPayment {
         }
     }
 
-    /// Remembers how a payment for usage ended. One that is still pending may end later.
+    /// Remembers how a payment for usage ended. A pending one may end later.
     pub(crate) fn ended(&self, outcome: Result<UsagePaid, PayRefusal>) {
         if !matches!(outcome, Err(PayRefusal::Pending { .. })) {
             let _ = self.usage.set(outcome);
         }
     }
 
-    /// What a response says of a payment for usage. The payment of a stream is settled when the stream has ended.
+    /// The members of a response about a payment for usage. The payment of a stream is settled when the stream has
+    /// ended.
     fn usage_receipt(&self, paid: &Paid, balance: Credits, was_served: bool) -> Option<(&'static str, String)> {
         match self.usage.get() {
             None if was_served => self.header(&SettleResponse::pending(&self.signed, None)),
@@ -130,7 +131,7 @@ impl ReceivedPayment {
         self.paid.get().and_then(|paid| self.settled(paid, paid.account.totals.balance, false))
     }
 
-    /// The header of its own refusal. `offers` are those of the service.
+    /// The header of its own refusal. `offers` are the service's offers.
     pub(crate) fn refused(&self, refusal: &PayRefusal, offers: &Offers) -> Option<(&'static str, String)> {
         self.header(&self.not_settled(refusal, offers))
     }
@@ -162,7 +163,7 @@ impl ReceivedPayment {
         self.header(&self.receipt_signed(response, was_served))
     }
 
-    /// Only what was served has a signed receipt: it states that.
+    /// Only served requests have a signed receipt: it states that.
     fn receipt_signed(&self, response: SettleResponse, was_served: bool) -> SettleResponse {
         match self.signing.get().filter(|_| was_served) {
             Some(ReceiptSigning { signer, url, issued_at }) => {

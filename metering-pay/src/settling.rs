@@ -1,7 +1,7 @@
-//! Settles authorizations: has them executed, and credits them.
+//! Settles authorizations: executes and credits them.
 //!
 //! Each accepted authorization has a task that takes one step after another ([`next_step`]) until it is credited or has
-//! failed. The requests that brought it wait for that task, but the task does not depend on them. If the process ends,
+//! failed. The requests that brought it wait for the task, but the task does not depend on them. If the process ends,
 //! another one claims the authorization and continues: every decision is in the store.
 
 mod guard;

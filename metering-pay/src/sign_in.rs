@@ -1,8 +1,8 @@
 //! Wallets that sign in to use the credits of their accounts without a key (the extension `sign-in-with-x` of x402).
 //!
 //! No challenge is stored beforehand: a sign-in is valid because it names this service and is at most five minutes old,
-//! and works once because its nonce is stored when it is used. Sign-ins of unknown wallets are not stored, so that they
-//! cost no writes. They cannot be used later, because a sign-in must be newer than its wallet's account.
+//! and works once because its nonce is stored when it is used. Sign-ins of unknown wallets are not stored, so they cost
+//! no writes. They cannot be used later, because a sign-in must be newer than its wallet's account.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const STATEMENT: &str = "Sign in to use the credits of this wallet, or to get an
 const USED: &[u8] = b"metering: the sign-in of a wallet ";
 
 impl SignedPayments {
-    /// What wallets may sign to be signed in, for a 402 with these offers. `None` if they cannot sign in.
+    /// The message that wallets may sign to sign in, for a 402 with these offers. `None` if they cannot sign in.
     pub(crate) fn sign_in_terms(&self, offers: &Offers, uri: &str) -> Option<serde_json::Value> {
         let site = self.sign_in_site()?;
         let mut nonce = [0; 16];
@@ -98,8 +98,8 @@ impl SignedPayments {
         Ok(Ok((account, key)))
     }
 
-    /// What wallets sign in to. `None` if they cannot: the service must accept payments without a key, and know its own
-    /// URL.
+    /// The service that wallets sign in to. `None` if they cannot: the service must accept payments without a key, and
+    /// know its own URL.
     pub(crate) fn sign_in_site(&self) -> Option<&Site> {
         self.site.as_ref().filter(|_| self.keyless && !self.offers().is_empty())
     }
@@ -120,7 +120,7 @@ async fn accepts(settling: &Settling, sign_in: &SignIn) -> Result<bool, ChainErr
     Ok(false)
 }
 
-/// The chains that offers are paid on, that of the first one first.
+/// The chains that offers are paid on, the first offer's chain first.
 fn chain_ids(offers: &Offers) -> Vec<u64> {
     let mut chain_ids = Vec::new();
     for chain_id in offers.iter().map(|offer| offer.asset.domain.chain_id) {

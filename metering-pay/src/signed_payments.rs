@@ -1,4 +1,5 @@
-//! Payments that come with requests: accepts a signed authorization, has it settled, and says whose credits pay.
+//! Payments that come with requests: accepts a signed authorization, has it settled, and returns the account whose
+//! credits pay.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,7 @@ use crate::wire::x402::Site;
 /// Settings for payable 402s.
 #[derive(Debug, Clone)]
 pub struct OfferSettings {
-    /// What is offered; empty if that is not known yet ([`SignedPayments::offer`]).
+    /// The offers; empty if they are not known yet ([`SignedPayments::offer`]).
     pub offers: Offers,
     /// The chains that it is paid on, by id.
     pub chains: BTreeMap<u64, OfferChain>,
@@ -38,9 +39,9 @@ pub struct OfferSettings {
     pub replace_after: Duration,
     /// Whether requests without a key can pay.
     pub keyless: bool,
-    /// Whether requests without a key can be paid for by what they use, on routes priced by usage (the scheme `upto` of
-    /// x402), on chains where the service itself executes payments. Such a request is served before it is paid, and its
-    /// payer may have moved the tokens meanwhile. `false` by default.
+    /// Whether requests without a key can be paid for by usage, on routes priced by usage (the scheme `upto` of x402),
+    /// on chains where the service itself executes payments. Such a request is served before it is paid, and its payer
+    /// may have moved the tokens meanwhile. `false` by default.
     pub usage: bool,
     /// Whether the service itself executes payments of wallets with code: contracts (EIP-1271), and delegations
     /// (EIP-7702). Their code decides whether a transaction succeeds, and can let a simulation succeed and the
@@ -51,10 +52,10 @@ pub struct OfferSettings {
     pub reverts: RevertLimits,
     /// Limits new payments. No limit by default.
     pub limit: Option<Arc<dyn PaymentLimit>>,
-    /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
+    /// The rates of the currency in which receipts express payments. `None` by default: receipts then have no values.
     pub rates: Option<Arc<ExchangeRates>>,
-    /// What challenges of MPP are made with. Without it, payments are offered to clients of x402 only. Leave it out if
-    /// clients reach the service over the internet without TLS: the draft forbids challenges there.
+    /// The secret and terms of MPP challenges. Without it, payments are offered to clients of x402 only. Leave it out
+    /// if clients reach the service over the internet without TLS: the draft forbids challenges there.
     pub challenges: Option<ChallengeSettings>,
     /// Signs offers and receipts, for clients of x402 that keep them as evidence. Without it, they are not signed.
     pub signer: Option<Arc<dyn StatementSigner>>,
@@ -86,21 +87,22 @@ impl Default for OfferSettings {
 pub struct PayRequest<'r> {
     /// The signed authorization.
     pub signed: &'r SignedAuthorization,
-    /// Who sent the request. With a key, its account is credited; without one, the account of the wallet that pays.
+    /// The sender of the request. With a key, its account is credited; without one, the account of the wallet that
+    /// pays.
     pub caller: Caller<'r>,
-    /// What tells the request apart from others.
+    /// The identity of the request.
     pub request: Fingerprint,
-    /// What the request costs, or may cost.
+    /// The request's cost or maximum cost.
     pub price: Credits,
     /// The id that its client gave the payment.
     pub identifier: Option<IdentifierHash>,
     /// The challenge that it is for ([`ReceivedPayment::answer`](crate::ReceivedPayment::answer)).
     pub answer: Option<&'r ChallengeCredential>,
-    /// What it is for, if it is executed by a facilitator, which may list it.
+    /// Its resource, if it is executed by a facilitator, which may list it.
     pub listing: Option<&'r Arc<Listing>>,
 }
 
-/// Sells credits for payments that come with requests: the offers of a service, and who settles what is paid.
+/// Sells credits for payments that come with requests: the offers of a service, and the settlement of payments.
 ///
 /// One is made for a store, and [`Service::with_request_payments`](metering_core::Service::with_request_payments) takes
 /// it. Call [`SignedPayments::settle_authorizations`] regularly.
@@ -108,7 +110,7 @@ pub struct SignedPayments {
     pub(crate) settling: Arc<Settling>,
     pub(crate) clock: Arc<dyn Clock>,
     offers: OnceLock<Offers>,
-    /// What wallets sign in to; `None` if the service does not know its URL.
+    /// The service that wallets sign in to; `None` if the service has no configured URL.
     pub(crate) site: Option<Site>,
     wait: Duration,
     pub(crate) keyless: bool,
@@ -143,13 +145,13 @@ impl SignedPayments {
         Self { settling, clock, offers: known, site, wait, keyless, usage, limit, challenges, signer }
     }
 
-    /// Sets what is offered, once, if it was not known before: a server may start while the tokens' contracts cannot be
+    /// Sets the offers, once, if they were not known before: a server may start while the tokens' contracts cannot be
     /// read. Does nothing when there are offers already.
     pub fn offer(&self, offers: Offers) {
         let _ = self.offers.set(offers);
     }
 
-    /// What is offered; empty if nothing is.
+    /// The offers; empty if there are none.
     #[must_use]
     pub fn offers(&self) -> &Offers {
         static NONE: Offers = Offers::NONE;
@@ -174,13 +176,14 @@ impl SignedPayments {
     }
 
     /// How many payments on a chain reverted within the last hour at the cost of the wallet that pays the gas, and
-    /// until when no payments are executed on it, if that was too many. Of this process, since its start.
+    /// until when no payments are executed on it, if that was too many. Counted in this process, since its start.
     #[must_use]
     pub fn reverted_payments(&self, chain_id: u64) -> (usize, Option<Timestamp>) {
         self.settling.guard.on_chain(chain_id)
     }
 
-    /// How many payments for usage failed although their requests were served. Of this process, since its start.
+    /// How many payments for usage failed although their requests were served. Counted in this process, since its
+    /// start.
     #[must_use]
     pub fn unpaid_usage(&self) -> u64 {
         self.settling.unpaid.load(Ordering::Relaxed)
@@ -194,7 +197,7 @@ impl SignedPayments {
         Ok(self.settling.take_over().await?)
     }
 
-    /// What facilitators may list for a payment on this chain; `None` if none executes it.
+    /// The resource that facilitators may list for a payment on this chain; `None` if none executes it.
     pub(crate) fn listing(&self, chain_id: u64, asked: &RequestedResource<'_>) -> Option<Arc<Listing>> {
         let chain = self.settling.chains.get(&chain_id)?;
         matches!(chain.settler, Settler::Facilitator(_)).then(|| Listing::of(asked).map(Arc::new)).flatten()
@@ -310,8 +313,8 @@ impl SignedPayments {
         })
     }
 
-    /// Refuses a payment to callers who do not get its credits. It is settled anyway, because no request may be waiting for
-    /// it.
+    /// Refuses a payment from callers who do not get its credits. It is settled anyway, because no request may be
+    /// waiting for it.
     fn belongs_to_others(&self, record: AuthorizationRecord) -> Error {
         match record.state {
             AuthorizationState::Failed { failure, .. } => return PayRefusal::Failed(failure).into(),

@@ -1,8 +1,8 @@
-//! Payments for what a request uses (the scheme `upto` of x402): accepts a signed permit for the most, and has what was
-//! used transferred once the request's hold is settled.
+//! Payments for the usage of a request (the scheme `upto` of x402): accepts a signed permit for the maximum, and
+//! transfers the used amount once the request's hold is settled.
 //!
-//! Nothing is credited before, so the permit backs the hold instead of a balance. It is on disk before the request is
-//! forwarded, and pays for this request only.
+//! Nothing is credited before that, so the permit backs the hold instead of a balance. It is on disk before the request
+//! is forwarded, and pays for this request only.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::received_payment::{ReceivedPayment, UsagePaid};
 use crate::settling::{LEASE, OfferChain, Settler};
 use crate::signed_payments::SignedPayments;
 
-/// A permit whose deadline is sooner than this is refused: the request has to end before it, and its payment must be
-/// executed. Half of what offers ask for, so that clocks may differ.
+/// A permit whose deadline is sooner than this is refused: the request must end before it, and its payment must be
+/// executed. Half of the time that offers request, so clocks may differ.
 const LEAST_SECONDS: u64 = 1_800;
 
-/// A request that came with a payment for what it uses.
+/// A request that came with a payment for its usage.
 pub(crate) struct UsageRequest<'r> {
     pub(crate) payment: &'r ReceivedPayment,
-    /// Who may have it executed.
+    /// The facilitator that may execute it.
     pub(crate) facilitator: Address,
     pub(crate) caller: Caller<'r>,
     pub(crate) request: Fingerprint,
@@ -39,7 +39,7 @@ pub(crate) struct UsageRequest<'r> {
 }
 
 impl SignedPayments {
-    /// What is offered for usage with this error: with each token that the service itself executes payments of.
+    /// The offers for usage with this error: with each token that the service itself executes payments of.
     pub(crate) fn usage_offered(&self, error: &Error, has_payment: bool, is_held: bool) -> Vec<UsageOffer> {
         match error {
             Error::PaymentRequired { price } | Error::SignIn { price: Some(price), .. } if !has_payment && is_held => {
@@ -63,7 +63,7 @@ impl SignedPayments {
         offers
     }
 
-    /// Accepts a payment for what a request uses. Its hold is then to be placed under [`Paid::hold`].
+    /// Accepts a payment for the usage of a request. Its hold is then to be placed under [`Paid::hold`].
     pub(crate) async fn authorize_usage(&self, asked: UsageRequest<'_>) -> Result<Paid, Error> {
         let UsageRequest { payment, facilitator, caller, request, price, is_held } = asked;
         let (signed, store) = (&payment.signed, &self.settling.store);
@@ -97,7 +97,7 @@ impl SignedPayments {
         let account = self.account_of_wallet(signed, is_contract).await?;
         let (account, key) = match store.account(&account).await?.zip(store.first_key(&account).await?) {
             Some(found) => found,
-            // Nothing could be charged to this account without a key.
+            // Nothing can be charged to this account without a key.
             None => return Err(Error::Unauthorized),
         };
         // Not before the checks, which may take long: its hold must follow soon, and until then nobody else settles it.
@@ -125,9 +125,9 @@ impl SignedPayments {
         Ok(Paid { account, key, request_id, tx: None, credits: price, received_at, hold: Some(hold) })
     }
 
-    /// Checks whether the payer can pay for all of its requests in progress and has paid for earlier ones. Called once the new
-    /// payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so that it shows
-    /// what was transferred for payments that are no longer pending.
+    /// Checks whether the payer can pay for all of its requests in progress and has paid for earlier ones. Called once
+    /// the new payment is stored: of two that arrive together, at least one sees the other. The chain is read last, so
+    /// it shows the transfers for payments that are no longer pending.
     async fn check_others(
         &self,
         chain: &OfferChain,
@@ -142,7 +142,7 @@ impl SignedPayments {
         let is_pending = |other: &&AuthorizationRecord| {
             other.state == AuthorizationState::Pending && other.signed.chain_id == signed.chain_id
         };
-        // Permit2 has one set of nonces for all tokens: of two permits with the same one, it executes one.
+        // Permit2 has one set of nonces for all tokens: it executes only one of two permits with the same nonce.
         let (nonce, token) = (signed.authorization.nonce, signed.token);
         let has_nonce =
             |other: &AuthorizationRecord| other.signed.authorization.nonce == nonce && other.signed.token != token;

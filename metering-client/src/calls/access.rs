@@ -1,4 +1,4 @@
-//! Who may make calls, and how others are refused.
+//! The callers of the API, and how other callers are refused.
 
 use metering_core::wire::ErrorCode::{
     Forbidden, KeyExpired, KeyNetwork, KeyScope, NotFound, StorageUnavailable, Unauthorized,

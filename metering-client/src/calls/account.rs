@@ -152,7 +152,7 @@ call! {
     /// Usage by day, route, method and source, as a CSV file
     ///
     /// The columns are `day,route,method,source,calls,credits,key_id,key_name`. If more days follow, the `Link` header
-    /// has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an apostrophe.
+    /// has their URL (`rel="next"`). Text that a spreadsheet would interpret as a formula begins with an apostrophe.
     GetUsageCsv("usage_csv") = GET "/credits/usage.csv" in "account" for KEY;
     takes(DayRange, ());
     returns(200, "Daily usage": String as "text/csv") or(ValidationFailed);
@@ -167,7 +167,7 @@ call! {
     /// The ledger as a CSV file
     ///
     /// The columns are `id,created_at,type,credits,description,plan_id,chain_id,tx_hash`. If more entries follow, the
-    /// `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins with an
+    /// `Link` header has their URL (`rel="next"`). Text that a spreadsheet would interpret as a formula begins with an
     /// apostrophe.
     GetLedgerCsv("ledger_csv") = GET "/credits/ledger.csv" in "account" for KEY;
     takes(LedgerCsvPage, ());
@@ -175,11 +175,11 @@ call! {
 
     /// The statement of a day or a month, with proofs
     ///
-    /// Every change of the account's funds (its balance and what is held) in the order of the service's log, each with its
-    /// number in the account, its position in the log, and the proof that the tree of the checkpoint has it.
+    /// Every change of the account's funds (its balance and held credits) in the order of the service's log, each with
+    /// its number in the account, its position in the log, and the proof that the tree of the checkpoint has it.
     /// `metering statement verify` checks all of that, and your receipts against it. If `next` is not null, more lines
-    /// follow: send it as `after`; each page is signed and can be verified alone. A statement that is not `complete` has
-    /// what the log has until `until`.
+    /// follow: send it as `after`; each page is signed and can be verified alone. A statement that is not `complete`
+    /// has the log's lines until `until`.
     GetStatement("statement") = GET "/statements/{period}" in "account" for KEY;
     takes(StatementLines, ());
     returns(200, "A page of the statement": AccountStatementDocument)
@@ -189,9 +189,9 @@ call! {
     /// The statement of a day or a month, as a CSV file without proofs
     ///
     /// The columns are `number,at,type,credits,funds,calls,route,source,key_number,entry,chain_id,tx_hash,note`. If the
-    /// statement has a `gap`, the first row has the type `gap`, and says in `note` what the file lacks. If more lines
-    /// follow, the `Link` header has their URL (`rel="next"`). A text that a spreadsheet would take for a formula begins
-    /// with an apostrophe.
+    /// statement has a `gap`, the first row has the type `gap`, and its `note` describes the missing part. If more
+    /// lines follow, the `Link` header has their URL (`rel="next"`). Text that a spreadsheet would interpret as a
+    /// formula begins with an apostrophe.
     GetStatementCsv("statement_csv") = GET "/statements/{period}/lines.csv" in "account" for KEY;
     takes(StatementLines, ());
     returns(200, "Lines of the statement": String as "text/csv")
@@ -221,14 +221,14 @@ call! {
     returns(200, "The receipt": String as "application/pdf")
         or(ValidationFailed, NotFound: "the account has no such receipt");
 
-    /// Add who buys to a receipt that names nobody
+    /// Add the buyer to a receipt without one
     ///
-    /// The receipt gets what `GET /credits/buyer` has. Its number and date stay. A receipt that names somebody is never
-    /// changed. May be repeated.
+    /// The receipt gets the details of `GET /credits/buyer`. Its number and date do not change. A receipt that names a
+    /// buyer is never changed. May be repeated.
     AddReceiptBuyer("add_receipt_buyer") = POST "/credits/receipt/buyer" in "account" for KEY;
     takes(OfReceipt, ());
     returns(200, "The receipt as it is now": ReceiptDocument)
-        or(ValidationFailed: "also if it names somebody else, or nobody is known who buys",
+        or(ValidationFailed: "also if it names another buyer, or no buyer is set",
             NotFound: "the account has no such receipt", RateLimited, OutcomeUnknown);
 
     /// Who buys for the account
@@ -237,8 +237,8 @@ call! {
 
     /// Set who buys for the account
     ///
-    /// Name, address and tax number are on the receipts for purchases from then on. Receipts for earlier purchases stay as
-    /// they are.
+    /// Name, address and tax number are on the receipts for purchases from then on. Receipts for earlier purchases do
+    /// not change.
     SetBuyer("set_buyer") = PUT "/credits/buyer" in "account" for KEY;
     takes((), BuyerRequest);
     returns(200, "Who buys from now on": BuyerResponse) or(RateLimited, OutcomeUnknown);
@@ -251,10 +251,11 @@ call! {
 
     /// What a request holds, or what it was charged
     ///
-    /// The id is in the header `X-BDS-Request-Id` or `X-Request-Id` of the response. A request whose credits were held is
-    /// kept for a day after it was settled. One that was charged at once is found as long as it is among the account's
-    /// recent activity; `explanation` then says why it was charged. A key without the scope `read` finds only its own
-    /// requests. With `Prefer: metering-receipt`, `receipt` is a signed receipt of what was captured from a hold.
+    /// The id is in the header `X-BDS-Request-Id` or `X-Request-Id` of the response. A request whose credits were held
+    /// is kept for a day after it was settled. A request that was charged immediately is found as long as it is among
+    /// the account's recent activity; `explanation` then explains the charge. A key without the scope `read` finds only
+    /// its own requests. With `Prefer: metering-receipt`, `receipt` is a signed receipt of the amount captured from a
+    /// hold.
     GetRequest("request") = GET "/requests/{id}" in "account" for KEY;
     takes(OfRequest, ());
     returns(200, "The request": RequestDocument) or(NotFound: "the account has no such request, or no longer");

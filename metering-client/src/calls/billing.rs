@@ -13,7 +13,7 @@ call! {
     ///
     /// Exists only if the operator has configured an internal billing secret. Where the service offers payments with
     /// requests, pass on the client's payment headers with this request, and the payment headers of the response to the
-    /// client. The same goes for `Prefer: metering-receipt` and the header `Metering-Receipt`.
+    /// client. The same applies to `Prefer: metering-receipt` and the header `Metering-Receipt`.
     Deduct("deduct") = POST "/internal/billing/deduct" in "internal" for BILLING_WITH_KEY;
     takes((), DeductRequest);
     returns(200, "Charged": DeductResponse)
@@ -29,10 +29,10 @@ call! {
 
     /// Hold credits for a request that another service serves
     ///
-    /// For requests whose cost is known only afterwards: hold the most that it may cost, serve it, then capture what it
-    /// cost, or release the hold if it was not served. A hold that is neither captured nor released is charged its
-    /// `fallback` when its lease ends. With a `request_id`, a retry gets the first hold. Exists only if the operator
-    /// has configured an internal billing secret.
+    /// For requests whose cost is known only afterwards: hold its maximum cost, serve it, then capture its cost, or
+    /// release the hold if it was not served. A hold that is neither captured nor released is charged its `fallback`
+    /// when its lease ends. With a `request_id`, a retry gets the first hold. Exists only if the operator has
+    /// configured an internal billing secret.
     Hold("hold") = POST "/internal/billing/hold" in "internal" for BILLING_WITH_KEY;
     takes((), HoldRequest);
     returns(200, "Held": HoldResponse)
@@ -40,7 +40,7 @@ call! {
             PaymentRefused: "nothing was taken. Offers are as in the 402 of metered routes", KeyScope, KeyNetwork,
             PaymentCredited, RateLimited, Overloaded, OutcomeUnknown, SettlementPending, SettlementUnavailable);
 
-    /// Capture what a held request cost
+    /// Capture the cost of a held request
     ///
     /// Charges `amount`, or the price of `units`, and releases the rest. Without either, the hold's fallback is
     /// charged. A hold is settled once: a repeated request changes nothing and gets the first outcome. Needs no key.
@@ -49,7 +49,7 @@ call! {
     returns(200, "Captured, now or before": HoldResponse)
         or(NotFound: "there is no such request, or no secret is configured", OutcomeUnknown);
 
-    /// Release what is held for a request that was not served
+    /// Release the hold of a request that was not served
     ///
     /// Nothing is charged. A hold is settled once: a repeated request changes nothing and gets the first outcome. Needs
     /// no key.
@@ -58,11 +58,11 @@ call! {
     returns(200, "Released, now or before": HoldResponse)
         or(NotFound: "there is no such request, or no secret is configured", OutcomeUnknown);
 
-    /// Settle a request that a proxy asked about
+    /// Settle a request that a proxy checked before
     ///
-    /// With the status of the response: one of the route's free statuses, by default 429 and 5xx, releases what is
-    /// held, and any other status charges it. A request is settled once: a repeated one changes nothing and gets the
-    /// first outcome. Without it, the request is charged when `authorize.settle_within` has passed. Needs no key.
+    /// With the status of the response: one of the route's free statuses, by default 429 and 5xx, releases the hold,
+    /// and any other status captures it. A request is settled once: a repeated one changes nothing and gets the first
+    /// outcome. Without it, the request is charged when `authorize.settle_within` has passed. Needs no key.
     Settle("settle") = POST "/internal/billing/settle" in "internal" for BILLING;
     takes((), SettleRequest);
     returns(200, "Settled, now or before": HoldResponse)

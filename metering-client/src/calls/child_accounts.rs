@@ -43,7 +43,7 @@ call! {
     returns(201, "The child account and its first key": IssuedChildResponse)
         or(ValidationFailed: "also for rate limits above those of the parent",
             NotFound: "this service does not offer child accounts",
-            Conflict: "the account is a child itself, or has as many as it may have",
+            Conflict: "the account is a child itself, or has reached its limit of child accounts",
             IdempotencyKeyUsed: "the account that this `Idempotency-Key` made has another key now", RateLimited,
             OutcomeUnknown);
 
@@ -55,7 +55,7 @@ call! {
     returns(200, "Child accounts": ChildAccountsDocument)
         or(ValidationFailed, NotFound: "this service does not offer child accounts");
 
-    /// What all child accounts used
+    /// The usage of all child accounts
     ///
     /// By account and by day, read in one snapshot.
     GetChildrenUsage("child_accounts_usage") = GET "/accounts/usage" in "child_accounts" for KEY;
@@ -79,9 +79,9 @@ call! {
 
     /// Give credits to a child account, or take them back
     ///
-    /// Both accounts change in one transaction, and no balance falls below zero by it. The parent can take back at most what
-    /// it gave, less what it took back before. `Idempotency-Key`, of at least 32 random characters, is required: the same
-    /// request moves credits once.
+    /// Both accounts change in one transaction, and no balance falls below zero by it. The parent can take back at most
+    /// the credits that it gave, minus those it took back before. `Idempotency-Key`, of at least 32 random characters,
+    /// is required: the same request moves credits once.
     MoveCredits("move_credits") = POST "/accounts/{id}/credits" in "child_accounts" for KEY;
     takes(OfChild, MoveCreditsRequest, repeatable);
     returns(200, "Both balances": MovedCreditsResponse)
@@ -91,8 +91,8 @@ call! {
 
     /// Replace the keys of a child account
     ///
-    /// For a child whose first key is lost. The old one stops working, and so does every key of the child that could manage
-    /// keys. The new one is shown only once.
+    /// For a child account whose first key is lost. The old one stops working, and so does every key of the child that
+    /// could manage keys. The new one is shown only once.
     RotateChildAccount("rotate_child_account") = POST "/accounts/{id}/rotate" in "child_accounts" for KEY;
     takes(OfChild, ());
     returns(200, "The new key": IssuedChildResponse)
@@ -100,7 +100,7 @@ call! {
 
     /// Close a child account
     ///
-    /// Its credits go back to the parent, and its keys stop working.
+    /// Its credits return to the parent, and its keys stop working.
     CloseChildAccount("close_child_account") = DELETE "/accounts/{id}" in "child_accounts" for KEY;
     takes(OfChild, ());
     returns(200, "Closed": ClosedChildResponse)

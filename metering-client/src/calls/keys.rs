@@ -1,4 +1,4 @@
-//! Keys of the caller's account, and how a lost one is replaced.
+//! Keys of the caller's account, and replacements for lost ones.
 
 use metering_core::store::Cursor;
 use metering_core::wire::call::{Access, Bounded};
@@ -18,7 +18,7 @@ parameters! {
         id: String = "current",
     }
 
-    /// The key of a call that ends a secret. Its example is another key than the caller's, so that trying it out locks
+    /// The key of a call that ends a secret. Its example is another key than the caller's, so trying it out locks
     /// nobody out.
     OfNamedKey {
         /// The key's id
@@ -45,9 +45,9 @@ impl OfKey {
 call! {
     /// Create a child of the caller's key
     ///
-    /// It may do at most what the caller's key may do, and stops working when that one does. The secret is shown only
-    /// once. To get it again after a lost response, send an `Idempotency-Key` of at least 32 random characters, and
-    /// repeat the request with it.
+    /// It may do at most what the caller's key may do, and stops working when the caller's key does. The secret is
+    /// shown only once. To get it again after a lost response, send an `Idempotency-Key` of at least 32 random
+    /// characters, and repeat the request with it.
     ///
     /// Without a key, a wallet that paid for requests signs in, and gets a child of the first key of its account. The
     /// message to sign is in the extension `sign-in-with-x` of any 402 for a request without a key. `Idempotency-Key`
@@ -58,7 +58,7 @@ call! {
         or(ValidationFailed: "also if it would allow more than the caller's key does",
             Unauthorized: "also if the wallet was not signed in, as `message` explains",
             NoLinkedWallet: "the wallet that signed in has no account",
-            Conflict: "the account has as many keys as it may have, or the chain of keys is too long",
+            Conflict: "the account has reached its limit of keys, or the chain of keys is too long",
             IdempotencyKeyUsed: "the key that this `Idempotency-Key` made was rotated or deleted", RateLimited,
             RpcError: "the chain of a wallet that is a contract cannot be read", OutcomeUnknown);
 
@@ -71,7 +71,7 @@ call! {
 
     /// One key
     ///
-    /// `current` stands for the key that the request is sent with, which needs no scope for this.
+    /// `current` means the key that the request is sent with, which needs no scope for this.
     GetKey("key") = GET "/keys/{id}" in "keys" for KEY;
     takes(OfKey, ());
     returns(200, "The key": KeyResponse)
@@ -90,7 +90,7 @@ call! {
 
     /// Delete a key
     ///
-    /// Permanently. Its child keys stop working too. Their streams end within five seconds. `current` stands for the key
+    /// Permanently. Its child keys stop working too. Their streams end within five seconds. `current` means the key
     /// that the request is sent with.
     DeleteKey("delete_key") = DELETE "/keys/{id}" in "keys" for KEY;
     takes(OfNamedKey, ());

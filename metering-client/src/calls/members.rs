@@ -13,7 +13,7 @@ use super::access::KEY;
 parameters! {
     /// A member or an invitation.
     OfMember {
-        /// The member's id, or `current` for the member who asks
+        /// The member's id, or `current` for the caller
         id: String = "mem_0123456789abcdef0123456789abcdef",
     }
 
@@ -33,7 +33,7 @@ call! {
     ListMembers("members") = GET "/members" in "members" for KEY;
     returns(200, "Members": MembersDocument) or(NotFound: "this service does not offer members");
 
-    /// Invite somebody
+    /// Invite a member
     ///
     /// By mail, or with a link to pass on, which the response has only once. An invitation works once, for seven days. For
     /// the account's first key and for owners.
@@ -46,7 +46,7 @@ call! {
 
     /// Change the role of a member
     ///
-    /// Or of somebody who is invited. Takes effect immediately. For the account's first key and for owners.
+    /// Or of an invited person. Takes effect immediately. For the account's first key and for owners.
     ChangeMember("change_member") = PATCH "/members/{id}" in "members" for KEY;
     takes(OfMember, ChangeMemberRequest);
     returns(200, "The member as it is now": MemberResponse)
@@ -63,7 +63,7 @@ call! {
         or(NotFound: "the account has no such member", Conflict: "no owner would be left among the members", RateLimited,
             OutcomeUnknown);
 
-    /// What members did
+    /// Actions of members
     ///
     /// Each call of a member that may change something, and how members changed, newest first. The newest 1,000 entries are
     /// kept. If `next` is not null, more follow: send it as `after`.

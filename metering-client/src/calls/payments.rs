@@ -27,18 +27,18 @@ call! {
     ListPlans("plans") = GET "/credits/plans" in "plans" for Access::ANYONE;
     returns(200, "The plans": PlansDocument) or(StorageUnavailable);
 
-    /// What can be paid with a signature, without gas
+    /// Amounts that can be paid with a signature, without gas
     ///
-    /// The amounts that a payment may have, cheapest first, and what each buys. The list is empty if the service
-    /// accepts no such payments. Programs read offers from the 402 of the request that they want to make.
+    /// The possible amounts of a payment, cheapest first, and the credits that each buys. The list is empty if the
+    /// service accepts no such payments. Programs read offers from the 402 of the request that they want to make.
     ListOffers("offers") = GET "/credits/offers" in "payments" for Access::ANYONE;
     returns(200, "The offers": OffersDocument) or(StorageUnavailable);
 
     /// Buy a plan by card
     ///
     /// Makes a checkout at the card processor, where a person pays. Its credits are in the account soon after. With an
-    /// `Idempotency-Key`, a retry gets the same checkout. With `save_card`, the processor saves the card for automatic top-ups;
-    /// only the account's first key may ask for that.
+    /// `Idempotency-Key`, a retry gets the same checkout. With `save_card`, the processor saves the card for automatic
+    /// top-ups; only the account's first key may request that.
     CreateCheckout("create_checkout") = POST "/credits/checkout" in "payments" for KEY;
     takes((), CheckoutRequest);
     returns(200, "The checkout": CheckoutResponse)
@@ -51,10 +51,11 @@ call! {
 
     /// Turn automatic top-ups on
     ///
-    /// When the balance falls below the threshold, the saved card is charged for the plan at the price that it has now: one
-    /// charge at a time, and no more than `monthly_limit` in a calendar month (UTC). If a charge fails, a payment of the account is
-    /// refunded or disputed, or the plan changes, they stop, and the event `top_up.stopped` says why; send this again to go
-    /// on. The account needs a saved card: buy a plan with `POST /credits/checkout` and `save_card`.
+    /// When the balance falls below the threshold, the saved card is charged for the plan at the price that it has now:
+    /// one charge at a time, and no more than `monthly_limit` in a calendar month (UTC). If a charge fails, a payment
+    /// of the account is refunded or disputed, or the plan changes, they stop, and the event `top_up.stopped` has the
+    /// reason; send this again to resume. The account needs a saved card: buy a plan with `POST /credits/checkout` and
+    /// `save_card`.
     SetAutoTopUp("set_auto_top_up") = PUT "/credits/auto-top-up" in "payments" for KEY;
     takes((), AutoTopUpRequest);
     returns(200, "The card and the top-ups as they are now": AutoTopUpResponse)
@@ -63,7 +64,7 @@ call! {
 
     /// Turn automatic top-ups off
     ///
-    /// The card stays saved. A charge in progress is not undone.
+    /// The card is kept. A charge in progress is not undone.
     EndAutoTopUp("end_auto_top_up") = DELETE "/credits/auto-top-up" in "payments" for KEY;
     returns(200, "The card and the top-ups as they are now": AutoTopUpResponse) or(RateLimited, OutcomeUnknown);
 
@@ -103,7 +104,7 @@ call! {
     ///
     /// For a checkout of your own. A payment is named by its processor and the processor's id, and is credited once,
     /// however often it is sent; the same id on other terms is a `conflict`. Exists only if the operator has configured
-    /// `billing.payments_secret`, which is sent as the billing secret is.
+    /// `billing.payments_secret`, which is sent like the billing secret.
     CreditPayment("credit_payment") = POST "/internal/payments" in "internal" for BILLING;
     takes((), ProcessorPaymentRequest);
     returns(200, "Credited, now or earlier": ProcessorPaymentResponse)
@@ -136,8 +137,8 @@ call! {
 
     /// Have a payment credited, as its payer
     ///
-    /// For the page that the `complete_url` of a `payer_proof_required` response leads to: the wallet that paid says
-    /// which account gets the credits. Needs no key. Without a `signature`, the response has the text to sign.
+    /// For the page that the `complete_url` of a `payer_proof_required` response leads to: the wallet that paid chooses
+    /// the account that gets the credits. Needs no key. Without a `signature`, the response has the text to sign.
     CompleteTopUp("complete_top_up") = POST "/credits/topup/complete" in "payments" for Access::ANYONE;
     takes((), CompletionRequest);
     returns(200, "Credited, now or earlier": CompletionResponse)
@@ -151,8 +152,8 @@ call! {
     /// The amount is the plan's price plus a small tag that identifies this quote. Pay exactly that amount from any
     /// wallet, once, in a plain transfer: it is credited to this account, without a signature. The native coin must
     /// come from an account with a private key, not from a contract. Payments mined within a day of `expires_at` are
-    /// honoured. An account that asks again soon gets the same quote, unless a payment of it was seen; to pay again,
-    /// ask again once it is `paid`.
+    /// honoured. An account that requests another soon gets the same quote, unless a payment of it was seen; to pay
+    /// again, request another once it is `paid`.
     CreateTopUpQuote("top_up_quote") = POST "/credits/topup/quote" in "payments" for KEY;
     takes((), TopUpQuoteRequest);
     returns(201, "The quote": TopUpQuoteDocument)

@@ -12,7 +12,7 @@ use super::access::{KEY, KEY_ALONE};
 parameters! {
     /// A session.
     OfSession {
-        /// The session's id, or `current` for that of the browser that asks
+        /// The session's id, or `current` for that of the calling browser
         id: String = "ses_0123456789abcdef0123456789abcdef",
     }
 }
@@ -20,11 +20,11 @@ parameters! {
 call! {
     /// Sign this browser in
     ///
-    /// For the service's own pages: exchanges the key for a session, whose token is in an `HttpOnly` cookie that only they
-    /// get. A session may do what its key may do on the calls of the account, at their paths below `/metering/session`,
-    /// and nothing on metered routes. It ends when it is ended here, when its key is rotated, revoked or expires, after
-    /// 30 days without use, and after 90 days. An account has at most 20; one more ends the least recently used
-    /// of the key that has the most.
+    /// For the service's own pages: exchanges the key for a session, whose token is in an `HttpOnly` cookie for these
+    /// pages alone. A session may do what its key may do on the calls of the account, at their paths below
+    /// `/metering/session`, and nothing on metered routes. It ends when it is ended here, when its key is rotated,
+    /// revoked or expires, after 30 days without use, and after 90 days. An account has at most 20; one more ends the
+    /// least recently used of the key that has the most.
     CreateSession("create_session") = POST "/api-key/sessions" in "sessions" for KEY_ALONE;
     returns(201, "The session, and the cookie": BrowserSessionResponse)
         or(Forbidden: "a page of another site sent the request", RateLimited, OutcomeUnknown);
@@ -37,13 +37,13 @@ call! {
 
     /// End all of these sessions
     ///
-    /// Those browsers are signed out immediately, the one that asks, too.
+    /// Those browsers are signed out immediately, including the calling one.
     EndSessions("end_sessions") = DELETE "/api-key/sessions" in "sessions" for KEY;
     returns(200, "How many were ended": EndedSessionsResponse) or(OutcomeUnknown);
 
     /// End a session
     ///
-    /// That browser is signed out immediately. `current` signs out the browser that asks, which needs no scope.
+    /// That browser is signed out immediately. `current` signs out the calling browser, which needs no scope.
     EndSession("end_session") = DELETE "/api-key/sessions/{id}" in "sessions" for KEY;
     takes(OfSession, ());
     returns(200, "How many were ended": EndedSessionsResponse)
@@ -51,9 +51,9 @@ call! {
 
     /// Send a link that signs a browser in
     ///
-    /// If an account has verified this address, or has a member with it, it gets a link that works once and expires after 15
-    /// minutes. The key stays as it is. The response is the same for every address. With the token of an invitation, the
-    /// link joins that account.
+    /// If an account has verified this address, or has a member with it, it gets a link that works once and expires
+    /// after 15 minutes. The key is unchanged. The response is the same for every address. With the token of an
+    /// invitation, the link joins that account.
     SendSignInLink("sign_in_link") = POST "/api-key/sessions/email" in "sessions" for Access::ANYONE;
     takes((), SignInLinkRequest);
     returns(202, "Accepted, whether or not an account has the address": RecoverByEmailResponse)
@@ -72,7 +72,7 @@ call! {
 
     /// The accounts that a sign-in link is for
     ///
-    /// The page names them before it signs in. The link stays as it is.
+    /// The page names them before it signs in. The link stays unused.
     GetSignInAccount("sign_in_account") = POST "/api-key/sessions/email/account" in "sessions" for Access::ANYONE;
     takes((), LinkRequest);
     returns(200, "The accounts": LinkAccountResponse)
@@ -81,8 +81,8 @@ call! {
 
     /// Exchange the token of a sign-in link for a session
     ///
-    /// The session is one of the account's first key, as if that key had been sent, or one of a member, with the rights of
-    /// the member's role. The link of an invitation makes whoever follows it a member first.
+    /// The session is one of the account's first key, as if that key had been sent, or one of a member, with the rights
+    /// of the member's role. Following an invitation's link makes the person a member first.
     SignInByLink("sign_in_by_link") = POST "/api-key/sessions/email/confirm" in "sessions" for Access::ANYONE;
     takes((), LinkRequest);
     returns(201, "The session, and the cookie": BrowserSessionResponse)

@@ -73,7 +73,7 @@ call! {
     /// Verify an email address
     ///
     /// With the token of the link that was sent there. Works once. The account then gets its free credits, if it has
-    /// not got them yet.
+    /// not received them yet.
     VerifyEmail("verify_email") = POST "/signup/email/verify" in "signup" for Access::ANYONE;
     takes((), LinkRequest);
     returns(200, "Verified": VerifiedResponse)

@@ -133,17 +133,17 @@ call! {
 
     /// One delivery, with the body of its requests
     ///
-    /// The body is what was or will be sent, byte for byte, and what the signature is for. If the last attempt failed,
-    /// `response` is the beginning of what the webhook responded.
+    /// The body is the sent or future one, byte for byte; the signature is for these bytes. If the last attempt failed,
+    /// `response` is the beginning of the webhook's response.
     GetDelivery("delivery") = GET "/webhooks/{id}/deliveries/{delivery}" in "webhooks" for KEY;
     takes(OfDelivery, ());
     returns(200, "The delivery": DeliveryPayloadResponse) or(WebhookNotFound, DeliveryNotFound);
 
     /// Send a delivery again
     ///
-    /// Regardless of its state: one that is parked or delivered, or one that is pending and waits for its next attempt.
-    /// It keeps its place in the account's order, so later events wait for it. If an attempt is in progress, the
-    /// webhook may get the event twice at the same time.
+    /// Regardless of its state: a parked or delivered one, or a pending one that waits for its next attempt. It keeps
+    /// its place in the account's order, so later events wait for it. If an attempt is in progress, the webhook may get
+    /// the event twice at the same time.
     ResendDelivery("resend_delivery") = POST "/webhooks/{id}/deliveries/{delivery}/resend" in "webhooks" for KEY;
     takes(OfDelivery, ());
     returns(202, "The delivery as it is now": DeliveryResponse)

@@ -2,8 +2,8 @@
 //!
 //! Arguments are checked by the gateway's own rules before anything is sent, so a bad one is reported by name and costs
 //! nothing. Path parameters are percent-encoded; values that cannot be one path segment are rejected. Finally the
-//! catalogue resolves the target, so that a value which is also a segment of another route does not call, and pay for,
-//! that route.
+//! catalogue resolves the target, so a value that is also a segment of another route does not call, and pay for, that
+//! route.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub(super) struct ToolRequest {
 /// Reads the arguments of a call.
 ///
 /// # Errors
-/// When the arguments do not fit the tool; the error says what to correct.
+/// When the arguments do not fit the tool; the error explains what to correct.
 pub(super) fn read(
     catalogue: &Catalogue,
     route: &Route,
@@ -105,7 +105,7 @@ fn excerpt(name: &str) -> String {
 /// The arguments read so far.
 struct Reading<'c> {
     route: &'c Route,
-    /// One value, or those of a parameter that repeats.
+    /// One value, or the values of a parameter that repeats.
     values: BTreeMap<&'c str, Vec<String>>,
     body: Option<String>,
     max_events: usize,
@@ -147,7 +147,7 @@ impl<'c> Reading<'c> {
                 None => texts.push(text),
             }
         }
-        // An empty list is like an argument that is left out.
+        // An empty list is treated like a missing argument.
         if !texts.is_empty() {
             self.values.insert(&param.name, texts);
         }
@@ -194,7 +194,7 @@ impl<'c> Reading<'c> {
             self.refuse("path", "the arguments do not make a valid path");
             return None;
         };
-        // Compare by identity: it has to be this very entry of the catalogue.
+        // Compare by identity: it must be this very entry of the catalogue.
         if !catalogue.find(&route.method, &parsed).is_ok_and(|found| std::ptr::eq(found, route)) {
             let why = "the arguments make the path of another route; use the tool of that route";
             self.refuse("path", why);
@@ -290,7 +290,7 @@ fn segment_problem(param: &Param, value: &str, encoded_slash: bool) -> Option<&'
         .then_some("must be one path segment: no / or \\, and not . or ..")
 }
 
-/// RFC 3986, section 2.3: encodes all but unreserved characters, so that nothing in a value is read as syntax.
+/// RFC 3986, section 2.3: encodes all but unreserved characters, so nothing in a value is read as syntax.
 fn push_encoded(value: &str, target: &mut String) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {

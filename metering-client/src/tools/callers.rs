@@ -7,12 +7,12 @@ use rmcp::model::Extensions;
 
 use crate::client::Client;
 
-/// Who calls the tools.
+/// The callers of the tools.
 #[derive(Debug, Clone)]
 pub enum Callers {
     /// Many callers, over HTTP. Each call uses the key of its own HTTP request, whose head the transport put into the
     /// message's extensions, and its [`ClientAddress`], if the head's own extensions have one. The client here has no
-    /// key yet. A call without a key is sent without one: the service says whether it can be paid for.
+    /// key yet. A call without a key is sent without one: the service decides whether it can be paid for.
     PerRequest(Client),
     /// One caller, on this machine. The client has that caller's key.
     One(Client),

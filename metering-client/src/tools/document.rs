@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// How deeply a value may be nested. Clients parse it inside a message, and some give up at 128 levels in total.
+/// How deeply a value may be nested. Clients parse it inside a message, and some fail at 128 levels in total.
 const DEPTH_MAX: usize = 100;
 
 /// A JSON value and its text.
@@ -37,7 +37,7 @@ impl Json {
         Some(Self { text, value })
     }
 
-    /// Parses `bytes` as JSON, or else as text. No bytes at all are `null`.
+    /// Parses `bytes` as JSON, or else as text. An empty body is `null`.
     pub(super) fn or_text(bytes: &[u8]) -> Self {
         if bytes.is_empty() {
             return Self::from(Value::Null);

@@ -1,7 +1,7 @@
 //! Failed calls, as results that an agent can act on.
 //!
 //! The gateway's errors are passed on with their JSON unchanged. All other failures get the same form: a code, a
-//! sentence, and what was charged, if that is known.
+//! sentence, and the charge, if that is known.
 
 use http::HeaderMap;
 use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER, HELD_HEADER, REQUEST_ID_HEADER};
@@ -18,7 +18,7 @@ use crate::transport::Unreachable;
 /// The largest response that is passed on, in bytes. A result contains it twice, and its reader is a model.
 pub(super) const RESULT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// How much of an explanatory text is passed on, in bytes.
+/// The maximum length of an explanatory text, in bytes.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// Why a call failed.
@@ -26,7 +26,7 @@ const TEXT_BYTES_MAX: usize = 4096;
 pub(super) enum Failure {
     /// There was no response, or the service returned an error.
     Client(ClientError),
-    /// Reading the body failed. The headers say what the call was charged.
+    /// Reading the body failed. The headers contain the call's charge.
     Body(ClientError, HeaderMap),
     /// The response is larger than [`RESULT_BYTES_MAX`].
     TooLarge(HeaderMap),
@@ -61,8 +61,8 @@ impl Failure {
     }
 }
 
-/// Adds the balance from the response headers, and the charge; while that is not known, what is held instead, and the
-/// request's id.
+/// Adds the balance from the response headers, and the charge; while that is not known, the held amount instead, and
+/// the request's id.
 pub(super) fn with_money(document: Document, headers: &HeaderMap) -> Document {
     let document = document
         .with_number("credit_balance", header(headers, BALANCE_HEADER))
@@ -99,7 +99,7 @@ fn unknown_format(body: &[u8]) -> Json {
     document.unwrap_or_else(|| Json::or_text(cut))
 }
 
-/// As much of a text as is useful to an agent.
+/// A text cut to a length that is useful to an agent.
 fn truncated(text: &str) -> &str {
     &text[..text.floor_char_boundary(TEXT_BYTES_MAX)]
 }

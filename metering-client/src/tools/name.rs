@@ -10,15 +10,15 @@ use metering_core::text_traits;
 use serde::{Deserialize, Serialize};
 use sha3::{Digest, Sha3_256};
 
-/// The header of `/endpoints.json` that says what the names of a service's route tools begin with, so that tools served
-/// elsewhere get the same names.
+/// The header of `/endpoints.json` with the prefix of a service's route tool names, so tools served elsewhere get the
+/// same names.
 pub const TOOL_PREFIX_HEADER: &str = "mcp-tool-prefix";
 /// The longest name, in characters.
 pub(super) const MAX_CHARS: usize = 60;
 /// How many hexadecimal digits of its hash end a name that cannot be shortened otherwise.
 const HASH_DIGITS: usize = 6;
 
-/// What the names of route tools begin with: `bds_` by default. It may be empty.
+/// The prefix of route tool names: `bds_` by default. It may be empty.
 ///
 /// ```
 /// use metering_client::tools::ToolPrefix;

@@ -1,4 +1,4 @@
-//! The payment of a tool call: a header of its request, and what its result says about it.
+//! The payment of a tool call: a header of its request, and the payment members of its result.
 
 use http::request::Parts;
 use http::{HeaderMap, StatusCode, header::WWW_AUTHENTICATE};
@@ -26,21 +26,21 @@ const VERIFICATION_FAILED: ErrorCode = ErrorCode(-32_043);
 /// The capability of clients of MPP, among the experimental ones.
 const CAPABILITY: &str = "payment";
 
-/// What a call shows of MPP. A client that knows it gets challenges as an error of JSON-RPC, as the draft says. Others get
-/// a result: clients of x402 and models read nothing else.
+/// The MPP data of a call. A client that supports it gets challenges as an error of JSON-RPC, as the draft requires.
+/// Others get a result: clients of x402 and models read nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mpp {
     /// Nothing.
     Unknown,
-    /// Its client knows MPP.
+    /// Its client supports MPP.
     Known,
     /// It has a credential.
     Pays,
 }
 
 impl Mpp {
-    /// Clients show that they know MPP by a credential, by the header `Accept-Payment` of their HTTP requests, or by
-    /// the capability `experimental.payment`.
+    /// Clients show MPP support by a credential, by the header `Accept-Payment` of their HTTP requests, or by the
+    /// capability `experimental.payment`.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         if context.meta.get(MPP_CREDENTIAL_META).is_some_and(|credential| !credential.is_null()) {
             return Self::Pays;
@@ -58,7 +58,7 @@ impl Mpp {
     /// The response to a payment that cannot be read. Nothing was taken.
     ///
     /// # Errors
-    /// For clients that know MPP: invalid parameters.
+    /// For clients with MPP support: invalid parameters.
     pub(super) fn unreadable(self, body: &ErrorBody) -> Result<CallToolResult, ErrorData> {
         match self {
             Self::Pays => Err(ErrorData::invalid_params(body.message.clone(), Some(json!({"detail": body.message})))),
@@ -69,7 +69,7 @@ impl Mpp {
     /// The result of a refused call.
     ///
     /// # Errors
-    /// For clients that know MPP, if it has challenges: they and the members of the refusal are in the error's data.
+    /// For clients with MPP support, if it has challenges: they and the members of the refusal are in the error's data.
     pub(super) fn refused(self, result: CallToolResult) -> Result<CallToolResult, ErrorData> {
         let required = result.meta.as_ref().and_then(|meta| meta.get(MPP_REQUIRED_META));
         let challenges = required.and_then(|required| required.get("challenges")).cloned();
@@ -108,7 +108,7 @@ pub(super) struct CalledTool<'t> {
     pub(super) priced: Option<PricedTool<'t>>,
 }
 
-/// What a call pays with, if it pays.
+/// The payment of a call, if it has one.
 #[derive(Debug, Default)]
 pub(super) struct Payment {
     header: Option<(&'static str, String)>,
@@ -124,8 +124,8 @@ impl Payment {
         Ok(Self { header })
     }
 
-    /// The client whose requests carry the payment. `Accept-Payment` also keeps its key out of `Authorization`, so that
-    /// a credential can be there.
+    /// The client whose requests carry the payment. `Accept-Payment` also keeps its key out of `Authorization`, so a
+    /// credential can be there.
     ///
     /// # Errors
     /// When it cannot be a header.
@@ -137,9 +137,9 @@ impl Payment {
         }
     }
 
-    /// The result, with what the response says about the payment.
+    /// The result, with the payment members of the response.
     pub(super) fn complete(&self, mut result: CallToolResult, headers: &HeaderMap) -> CallToolResult {
-        // Only the gateway's word counts: an upstream may send such headers with any response.
+        // Only the gateway's headers are trusted: an upstream may send such headers with any response.
         if self.header.is_some() {
             for (name, value) in payment_results(|name| header(headers, name)) {
                 result.meta.get_or_insert_default().insert(name.to_owned(), value);

@@ -12,9 +12,9 @@ pub(super) fn price_sentence(route: &Route) -> String {
         }
         Pricing::ByVolume(tiers) => by_volume(tiers),
         Pricing::ByUsage(price) if price.is_by_model() => {
-            format!("The price of a call depends on its model and on what it uses: {}.", route.price_in_words())
+            format!("The price of a call depends on its model and on its usage: {}.", route.price_in_words())
         }
-        Pricing::ByUsage(price) => format!("The price of a call depends on what it uses, {price}."),
+        Pricing::ByUsage(price) => format!("The price of a call depends on its usage, {price}."),
         Pricing::Unknown => "Price: unknown; this version cannot read it.".to_owned(),
         Pricing::PerLookback { param, tiers, .. } => {
             let bounds: Vec<u64> = tiers.bounds().collect();
@@ -91,14 +91,14 @@ mod tests {
         };
         assert_eq!(
             sentence(r#"{"max": "0.5", "units": {"tokens": "0.00000025"}, "report": {"json": {"tokens": "/usage"}}}"#),
-            "The price of a call depends on what it uses, up to 0.5 credits: tokens 0.00000025 each."
+            "The price of a call depends on its usage, up to 0.5 credits: tokens 0.00000025 each."
         );
         assert_eq!(
             sentence(
                 r#"{"max": "1", "model": {"json": "/model"}, "report": {"json": {"tokens": "/usage"}},
                     "models": {"small": {"per_million": {"tokens": "0.25"}}, "large*": {"per_million": {"tokens": "10"}}}}"#
             ),
-            "The price of a call depends on its model and on what it uses: small: 0.25 credits per million tokens; large*: \
+            "The price of a call depends on its model and on its usage: small: 0.25 credits per million tokens; large*: \
              10 credits per million tokens."
         );
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The signed receipt of a tool call: how a call asks for it, and where its result has it.
+//! The signed receipt of a tool call: how a call requests it, and where its result has it.
 
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::response::header;
 
-/// The member of `_meta`: `true` in a call asks for a receipt, and in a result it is the receipt.
+/// The member of `_meta`: `true` in a call requests a receipt, and in a result it is the receipt.
 const RECEIPT_META: &str = "dev.metering/receipt";
 
-/// The client whose requests ask for a receipt, if the call does: in `_meta`, else by the header `Prefer` of its HTTP
-/// request.
+/// The client whose requests ask for a receipt, if the call requests one: in `_meta`, else by the header `Prefer` of
+/// its HTTP request.
 ///
 /// # Errors
 /// When the member of `_meta` is not true or false. Nothing was sent.
@@ -38,7 +38,7 @@ pub(super) fn asking(client: Client, context: &RequestContext<RoleServer>) -> Re
     Ok(client.with_header(PREFER_HEADER, RECEIPT_HEADER).expect("the name of a header is also a value of one"))
 }
 
-/// The result, with the receipt of its response. Routes and accounts that always get one need not ask.
+/// The result, with the receipt of its response. Routes and accounts that always get one need not request it.
 pub(super) fn complete(mut result: CallToolResult, headers: &HeaderMap) -> CallToolResult {
     if let Some(receipt) = header(headers, RECEIPT_HEADER) {
         result.meta.get_or_insert_default().insert(RECEIPT_META.to_owned(), receipt.into());

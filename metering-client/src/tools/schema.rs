@@ -11,7 +11,7 @@ use super::price::price_sentence;
 
 /// The argument that bounds a stream.
 pub(super) const MAX_EVENTS: &str = "max_events";
-/// The argument that bounds what a call costs.
+/// The argument that limits a call's cost.
 pub(super) const MAX_COST: &str = "max_cost";
 /// How many events a stream tool returns by default.
 pub(super) const EVENTS_DEFAULT: usize = 5;
@@ -30,8 +30,8 @@ pub(super) fn takes_max_cost(route: &Route) -> bool {
 
 /// The tool of a route.
 pub(super) fn route_tool(name: String, route: &Route) -> Tool {
-    // A priced call changes the balance every time. Agents use these hints to decide whether to ask their
-    // user, so the hints say so even if the route only reads.
+    // A priced call changes the balance every time. Agents use these hints to decide whether to ask their user, so a
+    // charged call is marked even if the route only reads.
     let priced =
         !matches!(&route.pricing, Pricing::PerRequest(price) | Pricing::PerConnection(price) if !price.is_positive());
     let annotations = if &*route.method == "GET" && !priced {
@@ -146,13 +146,13 @@ fn about(route: &Route, param: &Param) -> String {
 fn output(route: &Route) -> JsonObject {
     let data = if route.sse { stream_data() } else { json!({"description": "The route's response: JSON, or text."}) };
     let balance = json!({"type": "number", "description": "The account's balance after the call, in credits."});
-    let charged = json!({"type": "number", "description": "What the call cost, in credits."});
+    let charged = json!({"type": "number", "description": "The cost of the call, in credits."});
     let mut properties = vec![("data", data), ("credit_balance", balance), ("credits_charged", charged)];
     if route.usage_price().is_some() {
         let held = json!({"type": "number", "description":
             "Credits held for the call until its cost is known."});
         let id = json!({"type": "string", "description":
-            "With credits_held: the request's id. GET /requests/{id} returns what it cost."});
+            "With credits_held: the request's id. GET /requests/{id} returns its cost."});
         properties.extend([("credits_held", held), ("request_id", id)]);
     }
     or_error("data", properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect())

@@ -27,7 +27,7 @@ use super::toolbox::{Purpose, Toolbox};
 use super::{arguments, call, receipt};
 use crate::client::Client;
 
-/// The instructions that agents get first; `{ROUTE_TOOLS}` stands for how route tools are recognised.
+/// The instructions that agents get first; `{ROUTE_TOOLS}` is replaced by how to recognise route tools.
 const INSTRUCTIONS: &str = "\
 Tools of a metered service. {ROUTE_TOOLS} is one HTTP route; a call is charged to the account of the API key \
 that this connection uses, or paid with the call. The argument max_cost bounds what it costs; the argument body of some \
@@ -91,7 +91,7 @@ pub struct ToolSettings {
 }
 
 impl Default for ToolSettings {
-    /// 45 seconds for streams, because some clients give up after 60.
+    /// 45 seconds for streams, because some clients time out after 60.
     fn default() -> Self {
         Self { stream_wait: Duration::from_secs(45) }
     }
@@ -243,7 +243,7 @@ impl ServerHandler for McpServer {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
-        // rmcp removes what the capabilities do not have.
+        // rmcp removes the parts that the capabilities do not have.
         Some(requested.clone())
     }
 
@@ -309,7 +309,7 @@ impl ServerHandler for McpServer {
             return Err(ErrorData::invalid_params("No such tool; tools/list lists the available tools.", None));
         };
         tokio::select! {
-            // Dropping the call closes its request. Nothing waits for this response.
+            // Dropping the call closes its request. No caller waits for this response.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("The call was cancelled.", None)),
             result = self.call(&toolbox, purpose, &request, &context) => result.map(|mut result| {
                 if is_stateless(&context) {

@@ -1,4 +1,4 @@
-//! What a request cost whose head could not say so, because its response was passed on as it arrived.
+//! The cost of a request whose head was sent before it was known, because its response was passed on as it arrived.
 //!
 //! The service ends such a response once its cost is known. So a client that has read all of it can query the cost.
 
@@ -18,8 +18,8 @@ use crate::response::header;
 /// How long a result waits for the cost.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The headers of a response that was read to its end, with the request's cost if the service knows it, and its signed
-/// receipt if `client` asks for one. `client` must not pay: it only queries the request.
+/// The headers of a response that was read to its end, with the request's cost if the service has it, and its signed
+/// receipt if `client` requests one. `client` must not pay: it only queries the request.
 pub(super) async fn with_cost(client: &Client, headers: &HeaderMap) -> HeaderMap {
     let id = header(headers, REQUEST_ID_HEADER).and_then(|id| id.parse::<HoldId>().ok());
     let is_held = headers.contains_key(HELD_HEADER) && !headers.contains_key(CHARGED_HEADER);

@@ -33,7 +33,7 @@ impl EndedBy {
 /// The events of a stream.
 pub(super) struct Gathered {
     pub(super) document: Document,
-    /// Whether the stream has ended, so that its cost is known.
+    /// Whether the stream has ended, so its cost is known.
     pub(super) is_ended: bool,
 }
 

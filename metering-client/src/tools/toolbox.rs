@@ -27,13 +27,13 @@ pub struct Toolbox {
 pub struct ToolNameClash {
     /// The tool's name.
     pub name: String,
-    /// The method and path of the route that has it.
+    /// The method and path of its route.
     pub first: String,
     /// The method and path of the route that would have it too.
     pub second: String,
 }
 
-/// What a call of a tool requests.
+/// The request of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The route at this index of the catalogue.
@@ -59,8 +59,8 @@ impl Toolbox {
         Self::with_prefix(catalogue, ToolPrefix::default())
     }
 
-    /// Builds the tools of a catalogue. Tools of routes have names of at most 60 characters. If the full name of one is
-    /// longer, it is listed under a shorter one, and can be called by both.
+    /// Builds the tools of a catalogue. Tools of routes have names of at most 60 characters. If a full name is longer,
+    /// the tool is listed under a shorter one, and can be called by both.
     ///
     /// ```
     /// use metering_client::tools::Toolbox;
@@ -90,7 +90,7 @@ impl Toolbox {
         for ((index, route), name) in metered.iter().zip(&full_names) {
             toolbox.claim(name, *index, route)?;
         }
-        // Names that fit never depend on other routes, so they come first.
+        // Short enough names never depend on other routes, so they are assigned first.
         let short_names = toolbox.short_names(&metered, &full_names);
         for (((index, route), full), short) in metered.iter().zip(full_names).zip(short_names) {
             let name = short.unwrap_or(full);
@@ -113,7 +113,7 @@ impl Toolbox {
     }
 
     /// The short name of each route whose full name is too long. It lacks the last path parameters, unless another tool
-    /// has that name or would get it too: then it ends with a hash.
+    /// has or would have that name: then it ends with a hash.
     fn short_names(&self, metered: &[(usize, &Route)], full_names: &[String]) -> Vec<Option<String>> {
         let wanted = |((_, route), full): (&(usize, &Route), &String)| {
             let too_long = full.len() > MAX_CHARS;
@@ -166,13 +166,13 @@ impl Toolbox {
         self.tools.iter().map(|tool| &*tool.name)
     }
 
-    /// What the names of route tools begin with.
+    /// The prefix of route tool names.
     #[must_use]
     pub const fn prefix(&self) -> &ToolPrefix {
         &self.prefix
     }
 
-    /// The tools of routes, for those who list what is sold.
+    /// The tools of routes, for listings of a service's resources.
     pub fn priced(&self) -> impl Iterator<Item = PricedTool<'_>> {
         self.tools.iter().filter_map(move |tool| match self.purpose(&tool.name)? {
             Purpose::Route(index) => Some(self.as_priced(tool, index)),
@@ -180,7 +180,7 @@ impl Toolbox {
         })
     }
 
-    /// The tool that calls a route, as it is listed.
+    /// The listed tool that calls a route.
     pub(super) fn priced_for(&self, purpose: Purpose) -> Option<PricedTool<'_>> {
         let Purpose::Route(index) = purpose else { return None };
         let tool = self.tools.iter().find(|tool| self.purpose(&tool.name) == Some(purpose))?;

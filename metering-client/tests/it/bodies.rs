@@ -1,4 +1,4 @@
-//! The bodies of requests: the client sends what the service reads.
+//! The bodies of requests: the client sends the form that the service reads.
 
 use metering_client::calls::billing::{Capture, Deduct, Hold, Release, Settle};
 use metering_client::calls::keys::{

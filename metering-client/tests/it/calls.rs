@@ -1,4 +1,4 @@
-//! Tool calls that succeed: the request that the service gets, and the result that the agent gets.
+//! Tool calls that succeed: the request to the service, and the agent's result.
 
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ async fn a_result_says_what_is_held_while_the_cost_is_not_known() {
         (vec![id], String::new()),
     ];
     for (headers, members) in table {
-        // The client queries the cost, and the service does not know it yet.
+        // The client queries the cost, and the service does not have it yet.
         let unknown = response(404, &[], r#"{"error":"not_found","message":"There is no request with this id."}"#);
         let script = Script::default().then(response(200, &headers, "{}")).then(unknown);
         let result = Session::start(&script).await.call("bds_mpp_ethPrice", json!({})).await;
@@ -200,7 +200,7 @@ async fn over_http_each_call_has_the_key_of_its_own_request() {
         (vec![("authorization", bearer.clone())], own),
         (vec![("x-api-key", key.expose().to_owned())], own),
         (vec![("authorization", bearer.clone()), ("x-bds-client-source", "cli".to_owned())], own),
-        // The service says whether it needs one.
+        // The service decides whether it needs one.
         (vec![], Some(None)),
         (vec![("authorization", "Bearer sk_live_nonsense".to_owned())], None),
         (vec![("authorization", bearer.clone()), ("authorization", bearer.clone())], None),

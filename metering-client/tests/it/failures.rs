@@ -1,4 +1,4 @@
-//! Tool calls that fail: every error tells the agent what to do.
+//! Tool calls that fail: every error gives the agent a next step.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ type Headers = &'static [(&'static str, &'static str)];
 async fn errors_of_the_gateway_are_passed_on_to_the_byte() {
     let shortage = r#"{"error":"insufficient_credits","message":"Buy credits.","credit_balance":-0.0000694444,"required":0.0001388889,"plans_url":"/credits/plans","topup_url":"/credits/topup","plans":[{"id":"p","credits":10.00}]}"#;
     let limit = r#"{"error":"rate_limited","message":"Wait.","retry_after_sec":17,"limit_window":"minute","rate_limits":{"requests_per_minute":240,"requests_per_day":0}}"#;
-    // status, headers, body, what is added
+    // status, headers, body, the added text
     let table: [(u16, Headers, &str, &str); 8] = [
         (402, &[], shortage, ""),
         (429, &[("retry-after", "17")], limit, ""),
@@ -170,7 +170,7 @@ async fn charge_of_a_broken_response_is_reported() {
 async fn remote_callers_learn_nothing_about_the_network() {
     for (reply, code) in faults() {
         let key = ApiKey::generate(&SystemRandomness);
-        // A client that already has a key stands in for a transport that found one.
+        // A client that already has a key represents a transport that found one.
         let client = Client::new(Arc::new(Script::default().then(reply)), ClientSource::Mcp).with_key(key);
         let server = McpServer::new(toolbox(), Callers::PerRequest(client), ToolSettings::default());
         let result = call(&connect(server).await, CALL, json!({})).await;

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::script::{Chunk, Script, chunks};
 
-/// What a service received: the request line, the headers that matter, and the body.
+/// The request that a service received: the request line, the headers that matter, and the body.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -216,7 +216,7 @@ async fn dropping_events_closes_the_connection() {
         let mut buffer = [0; 4096];
         assert!(socket.read(&mut buffer).await.unwrap() > 0);
         socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n").await.unwrap();
-        // Zero bytes: the other side has closed.
+        // Zero bytes: the peer has closed.
         socket.read(&mut buffer).await.unwrap_or(0)
     });
     let mut events = client(&url, TIMEOUT).0.events("/s", None).await.unwrap();

@@ -1,4 +1,4 @@
-//! What the calls of the keys API send.
+//! The requests of the keys API's calls.
 
 use metering_client::ClientError;
 use metering_client::calls::keys::{

@@ -78,7 +78,7 @@ async fn input_schemas_are_the_routes_parameters() {
         let schema = Value::Object(tool(name).await.input_schema.as_ref().clone());
         assert_eq!(schema["type"], "object", "{name}");
         assert_eq!(schema["additionalProperties"], false, "{name}");
-        // All that cost something have a bound on it.
+        // All tools that cost something have a limit on it.
         let bounds = usize::from(name != "get_credit_balance");
         assert_eq!(schema["properties"].as_object().unwrap().len(), properties.len() + bounds, "{name}");
         assert_eq!(schema["properties"]["max_cost"].is_object(), bounds == 1, "{name}");
@@ -223,7 +223,7 @@ fn names_have_at_most_sixty_characters_and_do_not_clash() {
     let long = "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}/{step_seconds}";
     let readable = "bds_mpp_timeSeries_token_address_pool_address_time_interval";
     assert_eq!(names(&[long]), [readable]);
-    // A name that fits is never taken by a longer one, wherever it is in the catalogue.
+    // A longer name never takes a name that fits, wherever it is in the catalogue.
     let shorter = "/mpp/timeSeries/{token_address}/{pool_address}/{time_interval}";
     let [first, second] = &*names(&[long, shorter]) else { panic!() };
     assert_eq!(second, readable);

@@ -1,5 +1,5 @@
-//! Payments of tool calls: offers in refusals, payments in requests, and what results say about them. And the bound on
-//! what a call may cost.
+//! Payments of tool calls: offers in refusals, payments in requests, and payment members of results. And the limit on a
+//! call's cost.
 
 use metering_core::{ApiKey, SystemRandomness};
 use metering_pay::wire::x402::{PaymentPayload, PaymentPayloadV1};
@@ -146,7 +146,7 @@ async fn clients_with_the_capability_of_mpp_get_challenges_as_errors() {
     assert_eq!((refused.code.0, &data["httpStatus"]), (-32_042, &json!(402)));
     assert_eq!(data["challenges"][0]["request"], json!({"amount": "5"}), "{data}");
     assert_eq!(data["problem"]["type"], "https://paymentauth.org/problems/payment-required");
-    // Nothing of the refusal is lost.
+    // The complete refusal is kept.
     assert_eq!((&data["error"], &data["required"]), (&json!("insufficient_credits"), &json!(0.02)));
     assert_eq!((&data["problem"]["detail"], &data["accepts"][0]["amount"]), (&json!("Pay."), &json!("50000")));
     // Without challenges it is a result.
@@ -180,7 +180,7 @@ async fn a_credential_of_mpp_that_is_refused_is_an_error_with_another_challenge(
     assert!(script.requests()[0].headers()["authorization"].to_str().unwrap().starts_with("Payment "));
     // Nothing may be paid again.
     assert_eq!(error(&pay_with(&vector["credential"]).await.unwrap())["error"], "settlement_pending");
-    // What cannot be read is not sent.
+    // Unreadable values are not sent.
     for broken in [json!("base64"), json!({"challenge": {}})] {
         let error_of_rpc = rpc_error(pay_with(&broken).await.unwrap_err());
         assert_eq!(error_of_rpc.code.0, -32_602);
@@ -253,7 +253,7 @@ async fn the_bound_on_a_call_goes_to_the_gateway() {
         assert_eq!(result.is_error, Some(false), "{bound}");
         let requests = script.requests();
         assert_eq!(requests[0].headers().get("max-cost").map(|value| value.to_str().unwrap()), sent, "{bound}");
-        assert_eq!(requests[0].uri(), "/mpp/ethPrice", "it is no parameter of the route");
+        assert_eq!(requests[0].uri(), "/mpp/ethPrice", "it is not a parameter of the route");
     }
     for bound in [json!("cheap"), json!("-1"), json!(-0.5), json!(true), json!("1,5")] {
         let result = Session::start(&Script::default()).await.call(CALL, json!({"max_cost": bound})).await;

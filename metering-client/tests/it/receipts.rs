@@ -1,4 +1,4 @@
-//! Signed receipts of tool calls: asked for in `_meta` or by the header `Prefer`, and returned in `_meta`.
+//! Signed receipts of tool calls: requested in `_meta` or by the header `Prefer`, and returned in `_meta`.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn receipt(result: &CallToolResult) -> Option<&str> {
     result.meta.as_ref()?.get(META)?.as_str()
 }
 
-/// Whether each request since the last call asks for a receipt.
+/// Whether each request since the last call requests a receipt.
 fn asked(script: &Script) -> Vec<bool> {
     let asks = |request: &http::Request<bytes::Bytes>| {
         request.headers().get("prefer").is_some_and(|preference| preference == "metering-receipt")
@@ -41,7 +41,7 @@ fn asked(script: &Script) -> Vec<bool> {
 #[tokio::test]
 async fn a_call_asks_in_meta_or_by_the_header_of_its_request() {
     let key = ApiKey::generate(&SystemRandomness);
-    // the header `Prefer`, `_meta`, whether the call asks
+    // the header `Prefer`, `_meta`, whether the call requests one
     let table = [
         (None, json!({META: true}), true),
         (None, json!({META: null, "progressToken": 7}), false),
@@ -59,7 +59,7 @@ async fn a_call_asks_in_meta_or_by_the_header_of_its_request() {
         let mcp = connect(OverHttp { server, headers: [bearer].into_iter().chain(preferred).collect() }).await;
         let result = call(&mcp, meta.clone()).await;
         assert_eq!(asked(&script), [expected], "{preference:?} {meta}");
-        // What the response has is passed on: some routes and accounts get one unasked.
+        // A receipt in the response is passed on: some routes and accounts get one unasked.
         assert_eq!(receipt(&result), Some(RECEIPT.1));
     }
 }

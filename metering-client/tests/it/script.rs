@@ -1,4 +1,4 @@
-//! A service that responds as the test says and records its requests.
+//! A service that sends the test's responses and records its requests.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ pub(crate) struct Script {
     open_bodies: Arc<AtomicUsize>,
 }
 
-/// What it does with a request.
+/// The service's response to a request.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// It responds.
@@ -32,9 +32,9 @@ pub(crate) enum Reply {
 #[derive(Debug, Clone)]
 pub(crate) enum Chunk {
     Data(Bytes),
-    /// The rest comes after a while.
+    /// The rest is sent after a while.
     Pause(Duration),
-    /// The rest does not come.
+    /// The rest is not sent.
     Break(&'static str),
     /// The rest is never sent, but the body stays open.
     Hang,
@@ -59,7 +59,7 @@ impl Script {
         self.requests().into_iter().map(line).collect()
     }
 
-    /// A client of the service, as the command line is one.
+    /// A client of the service, like the command line.
     pub(crate) fn client(&self) -> Client {
         Client::new(Arc::new(self.clone()), ClientSource::Cli)
     }
@@ -137,7 +137,7 @@ impl Drop for Open {
     }
 }
 
-/// A client of a service that responds to so many requests.
+/// A client of a service that responds to this many requests.
 pub(crate) fn client(responses: usize) -> (Client, Script) {
     let script = (0..responses).fold(Script::default(), |script, _| script.then(response(200, &[], "{}")));
     (script.client(), script)

@@ -18,7 +18,7 @@ const DEFAULT_CATALOGUE: &str = include_str!("../../../metering-sample/routes.js
 /// How long stream tools wait in these tests, in which time is paused.
 pub(crate) const STREAM_WAIT: Duration = Duration::from_secs(45);
 
-/// A client of the tools. The server ends with it.
+/// A client of the tools. The server ends when the session does.
 pub(crate) struct Session {
     pub(crate) mcp: RunningService<RoleClient, ()>,
     pub(crate) key: ApiKey,

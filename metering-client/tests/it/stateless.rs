@@ -1,4 +1,4 @@
-//! MCP 2026-07-28: requests without a handshake, how long the list may be kept, and subscriptions to its changes.
+//! MCP 2026-07-28: requests without a handshake, how long the list may be cached, and subscriptions to its changes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the calls about webhooks, events and the balance's alert send.
+//! The requests of the calls for webhooks, events and the balance's alert.
 
 use metering_client::calls::webhooks::{
     ChangeWebhook, CreateWebhook, DeleteWebhook, DeliveriesPage, EventsPage, GetBalanceAlert, GetWebhook,

@@ -1,4 +1,4 @@
-// What the doc tests of the crate include: the chain, the shop, and a customer who wants to buy.
+// The shared part of the crate's doc tests: the chain, the shop, and a customer who wants to buy.
 
 mod in_memory {
     include!(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sell_a_plan/in_memory.rs"));

@@ -1,4 +1,4 @@
-// What stands in for the world outside: a chain and a wallet, both in memory.
+// In-memory replacements of a chain and a wallet.
 //
 // Not a `//!` header, because the doc tests of the crate include this file.
 

@@ -1,4 +1,4 @@
-//! Sells a plan on a chain: a quote, the payment, the claim, a new key instead of a lost one, and a top-up.
+//! Sells a plan on a chain: a quote, the payment, the claim, a new key to replace a lost one, and a top-up.
 //!
 //! ```text
 //! cargo run -p metering-core --example sell_a_plan
@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let claimed = shop.payments().claim(&ClaimRequest { signup_nonce, tx_hash, signature: None }).await?;
     println!("{} has {} credits", claimed.org_id, claimed.credit_balance);
 
-    // If the key is lost, the wallet that paid gets another one.
+    // If the key is lost, the wallet that paid can get a new one.
     let challenge = shop.recovery().challenge(&ChallengeRequest { address: address.clone() }).await?;
     let (nonce, signature) = (Some(challenge.nonce), Some(customer.sign(&challenge.message)));
     let rotated = shop.recovery().verify(&VerifyRequest { address, nonce, signature }).await?;

@@ -153,19 +153,19 @@ impl RateLimits {
     /// No limits.
     pub const NONE: Self = Self { requests_per_minute: 0, requests_per_day: 0 };
 
-    /// So many requests per calendar minute, and no other limit.
+    /// This many requests per calendar minute, and no other limit.
     #[must_use]
     pub const fn per_minute(requests: u32) -> Self {
         Self { requests_per_minute: requests, ..Self::NONE }
     }
 
-    /// So many requests per UTC day, and no other limit.
+    /// This many requests per UTC day, and no other limit.
     #[must_use]
     pub const fn per_day(requests: u32) -> Self {
         Self { requests_per_day: requests, ..Self::NONE }
     }
 
-    /// These limits, with so many requests per UTC day.
+    /// These limits, with this many requests per UTC day.
     #[must_use]
     pub const fn and_per_day(self, requests: u32) -> Self {
         Self { requests_per_day: requests, ..self }
@@ -178,11 +178,11 @@ impl Default for RateLimits {
     }
 }
 
-/// An account's balance and the sums behind it. Always `balance = purchased + granted − used`.
+/// An account's balance and the totals behind it. Always `balance = purchased + granted − used`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Credits left to spend. Can go below zero by less than the price of one request, or further by an adjustment or
-    /// by the reversal of a payment.
+    /// Credits left to spend. Can go below zero: by less than the price of one request, or by more after an adjustment
+    /// or a reversed payment.
     pub balance: Credits,
     /// The sum of all purchases.
     pub purchased: Credits,
@@ -195,8 +195,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Credits that are not spent yet: the balance, and what is held and may return to it. Alerts go by this, so that a
-    /// hold that is released raises none.
+    /// Unspent credits: the balance plus held credits, which may return to it. Alerts use this value, so releasing a
+    /// hold raises none.
     #[must_use]
     pub fn unspent(&self) -> Credits {
         self.balance.checked_add(self.held).unwrap_or(Credits::MAX)
@@ -236,7 +236,7 @@ pub struct Payer {
 pub struct Account {
     /// Its public id.
     pub id: AccountId,
-    /// The name its owner gave it.
+    /// The name that its owner gave it.
     pub agent_name: AgentName,
     /// Its owner's email address, for accounts created by browser or device signup.
     pub email: Option<Email>,
@@ -256,7 +256,7 @@ pub struct Account {
     pub created_at: Timestamp,
     /// When it was revoked; its keys are rejected from then on.
     pub revoked_at: Option<Timestamp>,
-    /// When what the store had of its owner was erased. It is revoked then.
+    /// When the stored data about its owner was erased. It is revoked then.
     pub erased_at: Option<Timestamp>,
 }
 

@@ -1,8 +1,8 @@
 //! Sessions of browsers: a key, exchanged for a cookie that scripts cannot read and that can be revoked on its own.
 //!
-//! A session stands for the secret that it was opened with, and has the rights of that key, no more. It is not live
-//! without that secret: a rotation, a revocation, or an expiry of the key ends it, in every process. That of a member
-//! stands for the account's first key, has only the rights of the member's role, and ends with the member, too.
+//! A session represents the secret that opened it, and has exactly the rights of that key. It is not live without that
+//! secret: a rotation, a revocation, or an expiry of the key ends it, in every process. A member's session represents
+//! the account's first key, has only the rights of the member's role, and ends with the member, too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::clock::Timestamp;
 use crate::random_id::random_id;
 use crate::secret::{Secret, SecretHash, token};
 
-/// Separates the keys that a session's rotation gives from all other derived keys.
+/// Separates keys derived for a session's rotation from all other derived keys.
 const PURPOSE: &[u8] = b"metering: the key that replaces the key of a session";
 
 /// The token of a session, which is in a browser's cookie: `bst_` and 43 random base-62 digits, 256 bits.
@@ -107,7 +107,7 @@ pub struct BrowserSession {
     pub token: BrowserTokenHash,
     /// The account.
     pub account: AccountId,
-    /// The hash of the secret that it stands for.
+    /// The hash of the secret that opened it.
     pub secret: KeyHash,
     /// The device that it is on.
     pub device: DeviceName,
@@ -126,10 +126,10 @@ impl BrowserSession {
     pub const MAX_AGE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long it lasts without being used.
     pub const MAX_IDLE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-    /// How many an account may have for its keys, and how many each of its members. One more ends the least recently used
-    /// of the key that has the most.
+    /// The maximum number for an account's keys, and for each of its members. One more ends the least recently used of
+    /// the key that has the most.
     pub const MAX_PER_ACCOUNT: usize = 20;
-    /// How often its use is written: not with every request, so that reading an account costs no writes.
+    /// How often its use is written: not on every request, so reading an account costs no writes.
     pub const USE_NOTED_EVERY: Duration = Duration::from_secs(10 * 60);
 
     /// Whether it has not expired. Its key must be live, too.
@@ -138,7 +138,7 @@ impl BrowserSession {
         now < self.expires_at
     }
 
-    /// The session after a use at `now`, if that is to be written.
+    /// The session after a use at `now`, if it must be written.
     #[must_use]
     pub fn used(&self, now: Timestamp) -> Option<Self> {
         if !self.is_live(now) || now < self.used_at.saturating_add(Self::USE_NOTED_EVERY) {
@@ -159,9 +159,9 @@ pub struct SessionCredentials {
     pub id: BrowserSessionId,
     /// Its token.
     pub token: BrowserToken,
-    /// The hash of the secret that it stands for.
+    /// The hash of the secret that opened it.
     pub secret: KeyHash,
-    /// The member whose session it is, as the account has it now; `None` for a key's session.
+    /// The session's member, with the current role in the account; `None` for a key's session.
     pub member: Option<Arc<Member>>,
 }
 

@@ -26,7 +26,7 @@ named_enum! {
 pub struct BudgetResetError;
 
 impl BudgetReset {
-    /// The first day of the period that has `day`.
+    /// The first day of the period that contains `day`.
     ///
     /// ```
     /// use metering_core::Day;
@@ -48,13 +48,13 @@ impl BudgetReset {
         }
     }
 
-    /// The first day of the period after the one with `day`.
+    /// The first day of the period after that of `day`.
     #[must_use]
     pub fn next(self, day: Day) -> Day {
         let length = match self {
             Self::Daily => 1,
             Self::Weekly => 7,
-            // In the next month for every month, and never in the one after it.
+            // Every month falls in the next month, never in a later one.
             Self::Monthly => 32,
         };
         let first = self.first_day(day);
@@ -87,7 +87,7 @@ impl Budget {
     }
 }
 
-/// What was spent in one period of a budget, minus refunds.
+/// Credits spent in one period of a budget, minus refunds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spent {
     /// The first day of the period.
@@ -103,12 +103,12 @@ impl Default for Spent {
 }
 
 impl Spent {
-    /// How far a clock may be behind the newest reading and still count in its period. A larger step back means that
+    /// How far a clock may lag behind the newest reading and still count in its period. A larger step back means that
     /// the newest reading was wrong; it must not block the key until that period comes.
     const LAG: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// What was spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so
-    /// that small clock differences never give a key the same period twice.
+    /// Credits spent in the period of `now`. Just after a period begins, a clock that lags behind counts in it, so
+    /// small clock differences never give a key the same period twice.
     #[must_use]
     pub fn at(self, budget: &Budget, now: Timestamp) -> Self {
         let since = budget.first_day(now.day());

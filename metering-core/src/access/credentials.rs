@@ -37,7 +37,7 @@ pub struct Caller<'k> {
     pub key: Option<&'k ApiKey>,
     /// The session of a signed-in browser, in place of a key. It never pays for requests.
     pub session: Option<&'k SessionCredentials>,
-    /// The client's address, as far as it is known: behind a proxy, the one that the proxy reports.
+    /// The client's address, if known: behind a proxy, the address that the proxy reports.
     pub address: Option<IpAddr>,
 }
 
@@ -54,7 +54,7 @@ impl<'k> From<&'k SessionCredentials> for Caller<'k> {
 }
 
 impl<'k> Caller<'k> {
-    /// The hash of the secret that it has, or that its session stands for.
+    /// The hash of its secret, or of the secret that its session represents.
     #[must_use]
     pub fn secret(self) -> Option<KeyHash> {
         self.key.map(ApiKey::hash).or_else(|| self.session.map(|session| session.secret))
@@ -66,7 +66,7 @@ impl<'k> Caller<'k> {
         self.session.filter(|_| self.key.is_none())?.member.as_deref()
     }
 
-    /// Whether the role of a member has this right. A key has them all: its scopes say what it may do.
+    /// Whether the role of a member has this right. A key has all of them; its scopes limit its use.
     pub(crate) fn check_role(self, right: Right) -> Result<(), KeyRefusal> {
         match self.member() {
             Some(member) if !member.role.may(right) => Err(KeyRefusal::Role { role: member.role }),
@@ -74,7 +74,7 @@ impl<'k> Caller<'k> {
         }
     }
 
-    /// What it sent as proof: what other secrets are derived from, so that it can repeat a request.
+    /// The proof that it sent: other secrets are derived from it, so a rotation can be retried.
     pub(crate) fn proof(self) -> Option<&'k str> {
         self.key.map(ApiKey::expose).or_else(|| self.session.map(|session| session.token.expose()))
     }
@@ -103,9 +103,9 @@ pub struct ClientAddress(pub IpAddr);
 /// The credentials sent with a request.
 #[derive(Debug, Clone)]
 pub struct Credentials {
-    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is no key, nor
-    /// is `Basic` next to one of these. `None` when the key is missing or malformed, or when a header is sent twice: a
-    /// proxy that inspects requests must not see a different key than the one that pays.
+    /// From `Authorization: Bearer`, or else the first of [`KEY_HEADERS`]. A payment in `Authorization` is not a key;
+    /// neither is `Basic` next to one of these. `None` when the key is missing or malformed, or when a header is sent
+    /// twice: a proxy that inspects requests must not see a different key than the one that pays.
     pub key: Option<ApiKey>,
     /// Why there is no key although a header for one was sent.
     pub fault: Option<KeyFault>,
@@ -144,7 +144,7 @@ impl Credentials {
         }
     }
 
-    /// The error to send to the client that sent these credentials: a missing key, or what is wrong with its form.
+    /// The error to send to the client that sent these credentials: a missing or malformed key.
     ///
     /// ```
     /// use metering_core::Error;
@@ -186,8 +186,8 @@ impl Credentials {
     {
         let once = |name| once(values(name));
         let has_other = || KEY_HEADERS.into_iter().any(|name| !matches!(once(name), Ok(None)));
-        // A payment takes the header for itself, so its sender has the key in `X-API-Key`. The same goes for `Basic`,
-        // which a proxy or library may add and which is never a key.
+        // A payment uses this header, so its sender has the key in `X-API-Key`. The same applies to `Basic`, which a
+        // proxy or library may add and which is never a key.
         let authorization = match once("authorization") {
             Ok(Some(value)) if payment_credential(value.as_bytes()).is_some() => Ok(None),
             Ok(Some(value)) if is_basic(value) && has_other() => Ok(None),
@@ -364,7 +364,7 @@ mod tests {
                 assert!(!error.to_string().contains(&key[8..]), "{error}");
             }
         }
-        // A request with a key gets no offers for it, only what is wrong with it.
+        // A request with a key gets no offers for it, only the error.
         let mistyped = read(&[("x-api-key", mistyped.as_bytes())]);
         for error in [Error::Unauthorized, Error::PaymentRequired { price: crate::Credits::ZERO }] {
             assert!(matches!(mistyped.explain(error), Error::KeyRefused(_)));

@@ -1,4 +1,4 @@
-//! What a device is called in a list of sessions: its browser and system, in plain words, from `User-Agent`.
+//! The name of a device in a list of sessions: its browser and system, in plain words, from `User-Agent`.
 //!
 //! The header is a claim of the client, good enough to recognise one's own devices. Its text is not kept.
 
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::text_traits::text_traits;
 
-/// Browsers by what their `User-Agent` has. Most also claim to be others, so the order counts.
+/// Browsers by their token in `User-Agent`. Most also claim to be others, so the order counts.
 const BROWSERS: [(&str, &str); 12] = [
     ("EdgiOS/", "Edge"),
     ("EdgA/", "Edge"),

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 
-/// What is known about an account's email address.
+/// The state of an account's email address.
 ///
 /// Among the accounts that are not revoked, at most one *holds* an address. An account that waits for verification
 /// does not hold its address, so typing someone else's address does not block its owner.
@@ -22,7 +22,7 @@ pub enum EmailStatus {
     Unchecked,
     /// The owner has not followed a link to the address yet. The account does not hold it.
     Pending {
-        /// The free credits that the account gets with the verification; may be zero.
+        /// The free credits that the account gets when the address is verified; may be zero.
         free_credits: Credits,
     },
     /// The owner followed a link that was sent to the address. The account holds it.

@@ -1,7 +1,7 @@
 //! Which hash function made a stored key hash.
 //!
-//! Looking up a key never needs it: the form of a key decides how it is hashed. It is stored so that an export can say
-//! what its hashes are, and so that operators can see which keys still come from another service.
+//! Looking up a key never needs it: the key's form determines how it is hashed. It is stored so that an export can name
+//! the kind of each hash, and so that operators can see which keys still come from another service.
 
 use crate::named_enum::named_enum;
 

@@ -1,7 +1,7 @@
-//! An issued key: its record, its parent keys, and what it was used for.
+//! An issued key: its record, its parent keys, and its usage.
 //!
-//! A key is not its secret. The secret is what callers send, and is replaced by a rotation; the key keeps its id, its
-//! terms and its usage.
+//! A key is not its secret. Callers send the secret, and a rotation replaces it; the key keeps its id, its terms and
+//! its usage.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub struct Key {
     pub account: AccountId,
     /// The key that made it; `None` for the account's first one.
     pub parent: Option<KeyNumber>,
-    /// What it may be used for.
+    /// Its scopes.
     pub terms: KeyTerms,
     /// When it was created.
     pub created_at: Timestamp,
@@ -37,7 +37,7 @@ pub struct Key {
     pub leaked_at: Option<Timestamp>,
     /// When it was revoked.
     pub revoked_at: Option<Timestamp>,
-    /// What is shown of its newest secret; `None` if the secret is older than hints, or was imported without one.
+    /// The visible part of its newest secret; `None` if the secret is older than hints, or was imported without one.
     pub hint: Option<KeyHint>,
 }
 
@@ -46,7 +46,7 @@ impl Key {
     pub const MAX_DEPTH: usize = 8;
     /// How many revoked and expired keys an account keeps, the newest ones. Older ones are deleted.
     pub const MAX_ENDED: usize = 1_000;
-    /// How long after its end such an older key is deleted at the earliest: longer than requests take, so that a refund
+    /// How long after its end such an older key is deleted at the earliest: longer than any request takes, so a refund
     /// finds the key that was charged.
     pub const ENDED_RETENTION: Duration = Duration::from_secs(60 * 60);
     /// How many revoked and expired secrets a key keeps, the newest ones. A rotation deletes older ones that ended more
@@ -83,9 +83,9 @@ pub struct KeyHolder {
     pub chain: Vec<Key>,
     /// When this secret stops working, if it was replaced with a grace period or is an access token of OAuth.
     pub secret_expires_at: Option<Timestamp>,
-    /// What counts against the account's rate limits.
+    /// Usage that counts against the account's rate limits.
     pub windows: RateWindows,
-    /// What counts against the rate limits of each key of the chain, in the same order.
+    /// Usage that counts against the rate limits of each key of the chain, in the same order.
     pub key_windows: Vec<RateWindows>,
 }
 
@@ -134,12 +134,12 @@ impl KeyHolder {
     }
 }
 
-/// What was charged for requests with a key itself, minus refunds, without its child keys.
+/// Charges for requests with the key itself, minus refunds, without its child keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyUsage {
     /// Since the key was created.
     pub total: Credits,
-    /// On the UTC day of the question.
+    /// On the UTC day of the request.
     pub daily: Credits,
     /// In its ISO week.
     pub weekly: Credits,
@@ -156,8 +156,8 @@ pub struct KeyStatus {
     pub key: Key,
     /// Whether all its parent keys are live, apart from their expiry.
     pub parents_are_live: bool,
-    /// What counts against its budget; `None` without a budget.
+    /// Spending that counts against its budget; `None` without a budget.
     pub spent: Option<Spent>,
-    /// What it was used for.
+    /// Its usage.
     pub usage: KeyUsage,
 }

@@ -20,8 +20,8 @@ const TELLING_DIGITS: usize = 12;
 
 /// An API key: `sk_live_`, 32 random base-62 digits, and the CRC-32 of both in six more digits.
 ///
-/// The checksum is not a security measure. It lets a mistyped or truncated key, or random garbage, be rejected without
-/// a store lookup, and lets secret scanners recognise real keys.
+/// The checksum is not a security measure. The checksum lets mistyped or truncated keys and random garbage be rejected
+/// without a store lookup, and lets secret scanners recognise real keys.
 ///
 /// A key that was imported from another service may be `sk_live_` and 96 lower-case hex digits instead, until it is
 /// rotated. Such keys are never generated.
@@ -164,8 +164,8 @@ fn checksum(body: &[u8]) -> [u8; CHECKSUM_DIGITS] {
     digits
 }
 
-/// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not:
-/// unknown and revoked keys get the same error.
+/// What is wrong with a key. Faults visible in its text are reported to any client. Whether a key ever existed is not
+/// revealed: unknown and revoked keys get the same error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyFault {

@@ -1,4 +1,4 @@
-//! What is shown of a key's secret.
+//! The visible part of a key's secret.
 
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -6,8 +6,8 @@ use std::str::FromStr;
 use crate::access::key::{ApiKey, ApiKeyKind, KeyHash};
 use crate::secret::SecretKind;
 
-/// What is shown of a key's secret, so that its owner can tell which one a program has: the prefix of all secrets, and the
-/// last four characters.
+/// The visible part of a key's secret: the prefix of all secrets, and the last four characters. It lets the owner tell
+/// which key a program has.
 ///
 /// In a key of ours these are four of the six digits of the checksum: less than 24 bits about the 190 random ones. In an
 /// imported key they are 16 of 384 bits.

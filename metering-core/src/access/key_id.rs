@@ -36,8 +36,8 @@ impl KeyId {
     const PREFIX: &str = "key_";
     const DIGITS: usize = 20;
 
-    /// The id of the key whose first secret has this hash. Its 80 bits follow from the secret, and say nothing about
-    /// it.
+    /// The id of the key whose first secret has this hash. Its 80 bits are derived from the secret, and reveal nothing
+    /// about it.
     #[must_use]
     pub fn of_first(secret: &KeyHash) -> Self {
         let digest = Sha3_256::new().chain_update(PURPOSE).chain_update(secret.as_bytes()).finalize();

@@ -1,7 +1,7 @@
 use crate::access::issued_key::Key;
 use crate::charging::key_meter::KeyMeter;
 
-/// A key, and what counts against its terms.
+/// A key, and the usage that counts against its terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRecord {
     /// The key.

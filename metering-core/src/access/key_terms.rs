@@ -1,4 +1,4 @@
-//! The terms of a key: what its holder may do with it, where from, how often, and for how many credits.
+//! The terms of a key: its permissions, the networks it may be used from, its rate limits and its budget.
 
 use std::str::FromStr;
 
@@ -61,12 +61,12 @@ impl FromStr for KeyName {
 
 text_traits!(KeyName: Display);
 
-/// What a key may be used for. Its parent keys restrict it further: a request must be allowed by all of them.
+/// The scopes of a key. Its parent keys restrict it further: a request must be allowed by all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyTerms {
     /// Its name.
     pub name: KeyName,
-    /// What it may be used for.
+    /// Its scopes.
     pub scopes: Scopes,
     /// The routes that it may call.
     pub routes: RoutePatterns,
@@ -76,8 +76,8 @@ pub struct KeyTerms {
     pub expires_at: Option<Timestamp>,
     /// Whether it is switched off.
     pub disabled: bool,
-    /// Its rate limits, which the requests of its child keys count towards; 0 means no limit. Those of the account
-    /// apply besides.
+    /// Its rate limits, which the requests of its child keys count towards; 0 means no limit. The account's limits
+    /// apply too.
     pub limits: RateLimits,
     /// How many tokens its requests, and those of its child keys, may use in a calendar minute; 0 means no limit.
     pub tokens_per_minute: u32,
@@ -170,14 +170,14 @@ impl KeyTerms {
         Self::new(KeyName::first(), Scopes::ALL)
     }
 
-    /// Whether what is spent or requested with it must be counted for every request. Tokens are not: see
+    /// Whether spending or requests with it must be counted on every request. Tokens are not: see
     /// [`HeldTokens`](crate::charging::HeldTokens).
     #[must_use]
     pub fn is_counted(&self) -> bool {
         self.budget.is_some() || self.limits != RateLimits::NONE
     }
 
-    /// These terms, with what they leave open taken from `outer`: expiry, routes and networks.
+    /// These terms, with unset ones taken from `outer`: expiry, routes and networks.
     #[must_use]
     pub fn completed_from(mut self, outer: &Self) -> Self {
         self.expires_at = self.expires_at.or(outer.expires_at);
@@ -221,7 +221,7 @@ impl KeyTerms {
     /// # Errors
     /// The first part that is wider.
     pub fn check_change(&self, before: &Self, outer: &Self) -> Result<(), WiderTerms> {
-        /// What `outer` allows itself, where nothing changed.
+        /// The terms of `outer` itself, if nothing changed.
         fn changed<T: Clone + PartialEq>(after: &T, before: &T, outer: &T) -> T {
             if after == before { outer.clone() } else { after.clone() }
         }
@@ -242,8 +242,8 @@ impl KeyTerms {
     }
 
     /// Checks that a key that changes its own terms from `before` to these only narrows them: nothing is wider, and no
-    /// budget or limit is removed. The period of a budget stays, because a new period would let it spend more
-    /// immediately.
+    /// budget or limit is removed. The period of a budget stays the same, because a new period would allow more
+    /// spending immediately.
     ///
     /// # Errors
     /// The first part that is wider.

@@ -8,10 +8,10 @@ use crate::access::scope::Scope;
 use crate::clock::Timestamp;
 use crate::wire::ErrorCode;
 
-/// What a key is to be used for.
+/// The intended use of a key.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyUse<'u> {
-    /// The scope that it takes; `None` for what every live key may do.
+    /// The required scope; `None` if every live key may do it.
     pub scope: Option<Scope>,
     /// Method and template of the route to call, for [`Scope::Call`].
     pub route: Option<(&'u str, &'u str)>,
@@ -25,8 +25,8 @@ pub struct KeyUse<'u> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyRefusal {
-    /// It, or a parent key, is disabled, was revoked or was reported as leaked. Callers cannot tell this from a key
-    /// that never existed.
+    /// It, or a parent key, is disabled, was revoked or was reported as leaked. Callers cannot distinguish this from a
+    /// key that never existed.
     #[error("this API key is not live")]
     NotLive,
     /// It has expired.
@@ -73,7 +73,7 @@ impl KeyRefusal {
         }
     }
 
-    /// What is wrong, and what to do.
+    /// The error message: the problem, and how to fix it.
     pub(crate) fn advice(&self) -> String {
         let next = match self {
             Self::Expired { .. } => "Use a newer key.",
@@ -90,7 +90,7 @@ fn from(address: Option<&IpAddr>) -> String {
 }
 
 impl KeyUse<'_> {
-    /// Checks one key of a chain. All keys of the chain must allow a use.
+    /// Checks one key of a chain. Every key of the chain must allow a use.
     ///
     /// Refused, in this order: not live, expired, wrong network, no scope, wrong route.
     ///

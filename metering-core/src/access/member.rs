@@ -1,6 +1,6 @@
 //! Members of an account: people who sign in to it as themselves, each with a role.
 //!
-//! The holder of the account's first key owns it, whoever its members are. A member has no key: a link by email or a
+//! The holder of the account's first key owns it, whatever its members. A member has no key: a link by email or a
 //! signature of a wallet signs a browser in, and the session has the rights of the role, looked up with each request.
 
 use std::fmt;
@@ -98,7 +98,7 @@ pub struct Member {
     pub id: MemberId,
     /// The account.
     pub account: AccountId,
-    /// What it may do.
+    /// Its rights.
     pub role: MemberRole,
     /// Who it is. An account has each identity at most once.
     pub identity: Identity,
@@ -165,8 +165,8 @@ impl SignInProof {
         now < self.expires_at
     }
 
-    /// The text that a wallet signs. It names the service, what signing does, and the hash of the token: a signature is useless
-    /// without the token, and for any other sign-in.
+    /// The text that a wallet signs. It names the service, the effect of signing, and the hash of the token: a
+    /// signature is useless without the token, and for any other sign-in.
     #[must_use]
     pub fn message(&self, service: &str) -> String {
         format!(
@@ -191,7 +191,7 @@ pub struct SignInChoice {
     pub account: AccountId,
     /// Its name.
     pub name: AgentName,
-    /// The identity, as the account has it.
+    /// The identity, in the account's spelling.
     pub identity: Identity,
     /// The member that it signs in as; `None` for the owner of the address or wallet of the account itself.
     pub member: Option<Member>,
@@ -233,7 +233,7 @@ impl AccountActor {
     }
 }
 
-/// An entry of an account's own log: what its members did, and how they changed.
+/// An entry of an account's own log: its members' actions, and changes of its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountAction {
     /// The account.
@@ -248,7 +248,7 @@ pub struct AccountAction {
     pub actor_name: String,
     /// The name of the call.
     pub action: String,
-    /// What it was about: the values in its path, or a member.
+    /// The subject: the values in its path, or a member.
     pub subject: String,
     /// The HTTP status of the response; `None` while it is not known, or if the server stopped before it was.
     pub status: Option<u16>,
@@ -268,7 +268,7 @@ pub struct NewAccountAction {
     pub actor: AccountActor,
     /// The name of the call.
     pub action: String,
-    /// What it is about.
+    /// The subject.
     pub subject: String,
     /// The status, if it is known.
     pub status: Option<u16>,

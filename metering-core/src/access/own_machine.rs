@@ -1,9 +1,9 @@
-//! Which hosts are this machine, where nobody on the network can read along. Said once, since redirects, keys and tokens all
-//! depend on it.
+//! Host names of the local machine: nobody on the network can read the traffic. Said once, since redirects, keys and
+//! tokens all depend on it.
 
 use std::net::IpAddr;
 
-/// Whether a host, as it is in a URL, is the machine itself: `localhost`, or a loopback address.
+/// Whether a host of a URL is the machine itself: `localhost`, or a loopback address.
 ///
 /// ```
 /// use metering_core::access::is_own_machine;

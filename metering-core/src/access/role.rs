@@ -1,14 +1,14 @@
-//! Roles of members, and what each may do: the one table of rights.
+//! Roles of members and their rights: the only table of rights.
 
 use crate::access::scope::{Scope, Scopes};
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// What a member of an account may do.
+    /// The role of a member of an account.
     pub enum MemberRole {
         /// Everything, including members and the account's first key.
         Owner = "owner",
-        /// Read, buy, and change what receipts say.
+        /// Read, buy, and change the details on receipts.
         Billing = "billing",
         /// Read, and make and change keys and webhooks.
         Developer = "developer",
@@ -24,7 +24,7 @@ named_enum! {
 pub struct MemberRoleError;
 
 named_enum! {
-    /// What a request of a member does.
+    /// The kind of action that a member's request performs.
     pub enum Right {
         /// Reads.
         Read = "read",
@@ -62,7 +62,7 @@ impl MemberRole {
         self.may(Right::Develop) || self.may(Right::Pay)
     }
 
-    /// Whether members with this role may give keys these scopes, or change a key that has them.
+    /// Whether members with this role may give a key these scopes, or change a key that has them.
     #[must_use]
     pub fn may_give(self, scopes: Scopes) -> bool {
         scopes.iter().all(|scope| self.may(Right::of(scope)))

@@ -13,7 +13,7 @@ const MAX_BYTES: usize = 512;
 /// The routes that a key may call, as patterns over the catalogue's templates. Empty means all.
 ///
 /// A pattern is a route's template (`/quotes/{number}`), or the beginning of templates, up to a slash, and an asterisk
-/// (`/quotes/*`). A method in front of it (`GET /quotes/*`) restricts it to that method.
+/// (`/quotes/*`). A leading method (`GET /quotes/*`) restricts it to that method.
 ///
 /// ```
 /// use metering_core::access::RoutePatterns;

@@ -1,4 +1,4 @@
-//! Scopes: what a key may be used for.
+//! Scopes: the permissions of a key.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::named_enum::named_enum;
 
 named_enum! {
-    /// One thing that a key may be used for.
+    /// One permission of a key.
     #[non_exhaustive]
     pub enum Scope {
         /// Call metered routes.
@@ -33,7 +33,7 @@ impl Scope {
     }
 }
 
-/// What a key may be used for: at least one [`Scope`].
+/// The permissions of a key: at least one [`Scope`].
 ///
 /// ```
 /// use metering_core::access::{Scope, Scopes};

@@ -1,8 +1,8 @@
-//! Derives the key that replaces another, so that a client can recover a lost response.
+//! Derives the key that replaces another, so a client can recover a lost response.
 //!
 //! A service stores only the hash of a key, so it cannot repeat a response that contains one. A client that sends an
-//! idempotency key with the rotation gets a new key that follows from the old key and that idempotency key: the same
-//! request gives the same new key, on any node, and nothing is stored for it. Anyone with both inputs can compute the
+//! idempotency key with the rotation gets a new key that is derived from the old key and the idempotency key: the same
+//! request returns the same new key, on any node, and nothing is stored for it. Anyone with both inputs can compute the
 //! result, so the idempotency key must be as hard to guess as a key.
 
 use std::fmt;
@@ -48,7 +48,7 @@ impl ApiKey {
     }
 }
 
-/// The key that follows from a secret and an idempotency key: always the same. `purpose` separates kinds of secrets.
+/// The key derived from a secret and an idempotency key: always the same. `purpose` separates kinds of secrets.
 ///
 /// # Errors
 /// When the idempotency key is shorter than [`ROTATION_KEY_MIN`]: it might be guessed.
@@ -66,7 +66,7 @@ pub(crate) fn derived_key(purpose: &[u8], secret: &str, rotation: &IdempotencyKe
     Ok(ApiKey::generate(&Derived { seed, next: AtomicU64::new(0) }))
 }
 
-/// Bytes that follow from a secret seed: its hashes with a counter.
+/// Bytes derived from a secret seed: its hashes with a counter.
 struct Derived {
     seed: Zeroizing<[u8; 32]>,
     next: AtomicU64,

@@ -28,7 +28,7 @@ impl Books {
         self.used += atoms;
     }
 
-    /// Adds what open holds hold.
+    /// Adds the amounts of open holds.
     pub fn add_held(&mut self, atoms: i128) {
         self.held += atoms;
     }
@@ -54,10 +54,10 @@ impl Books {
     }
 }
 
-/// The budget of a key from which less was taken than the daily totals and open holds of the key and its child keys
-/// add up to, since the period began: a clock was set back by more than a day ([`Spent::at`]), and the period began
-/// again. More can have been taken: a node whose clock lags at the beginning of a period books on the day before, and a
-/// refund of such a charge does not count.
+/// A key whose recorded budget spending is less than the daily totals and open holds of the key and its child keys
+/// since the period began. The cause: a clock was set back by more than a day ([`Spent::at`]), and the period began
+/// again. More may have been taken: a node whose clock lags at the beginning of a period books on the day before, and a
+/// refund of such a charge is not counted.
 #[must_use]
 pub fn restarted_budget(key: &Key, spent: Spent, computed: Credits) -> Option<Discrepancy> {
     let is_short = key.terms.budget.is_some() && spent.amount < computed;

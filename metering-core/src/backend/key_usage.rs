@@ -1,4 +1,4 @@
-//! Adds up what a key was used for, from its daily totals.
+//! Adds up a key's usage from its daily totals.
 
 use super::credits;
 use crate::access::budget::BudgetReset;

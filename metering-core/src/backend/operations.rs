@@ -47,7 +47,7 @@ struct DaySum {
 type SaleKey = (u64, Option<String>, Address);
 
 impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
-    /// Nothing added yet.
+    /// Nothing has been added yet.
     #[must_use]
     pub fn new(days: DayRange) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
     /// Adds a payment. Its ledger entry has the credits.
     pub fn add_payment(&mut self, record: PaymentRecord) {
         let is_reversed = matches!(record.settlement, PaymentSettlement::Reversed { .. });
-        // The other service sold what was imported, and does not say for how much.
+        // The other service sold the imported credits, and does not report for how much.
         let is_imported = record.used_as == PaymentUse::Imported;
         if self.days.contains(record.recorded_at.day()) && !is_reversed && !is_imported {
             self.payments.push(record);
@@ -127,7 +127,7 @@ impl<A: Copy + Ord + Hash, L: Copy + Eq + Hash> OperationsSums<A, L> {
         self.lines.keys().copied()
     }
 
-    /// The accounts that the report lists. Those that used as much are in the order of creation.
+    /// The accounts that the report lists. Accounts with equal usage are in the order of creation.
     #[must_use]
     pub fn top_accounts(&self) -> Vec<A> {
         let mut users: Vec<(&A, &Sum)> = self.users.iter().collect();
@@ -207,7 +207,7 @@ fn sales(payments: Vec<PaymentRecord>, bought: &HashMap<TxRef, i128>) -> Result<
     }
     let finished = sums.into_values().map(|(sales, atoms)| Ok(PlanSales { credits: credits(atoms)?, ..sales }));
     let mut finished = finished.collect::<Result<Vec<PlanSales>, StoreError>>()?;
-    // Stable, so that equal sums stay in the order of chain, plan and token.
+    // Stable, so equal sums keep the order of chain, plan and token.
     finished.sort_by_key(|sales| Reverse(sales.credits));
     Ok(finished)
 }

@@ -77,7 +77,8 @@ impl<L: Copy + Eq + Hash> UsageSums<L> {
     }
 }
 
-/// The sums by route and method, most credits first. `credits` converts a sum, and says why when it is too large.
+/// The sums by route and method, most credits first. `credits` converts a sum, and returns an error when it is too
+/// large.
 pub(super) fn by_endpoint<L: Eq + Hash>(
     sums: HashMap<L, Sum>,
     lines: &HashMap<L, UsageLine>,

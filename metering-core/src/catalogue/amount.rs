@@ -1,30 +1,30 @@
-//! Where a report has the count of a unit: in one place, in one of several, or as a sum and difference of places.
+//! Where a report has the count of a unit: at one place, at one of several, or as a sum and difference of places.
 
 use crate::catalogue::units::Count;
 use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;
 
-/// An amount that is computed from what places `P` have.
+/// An amount that is computed from the values at places `P`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Amount<P> {
     At(P),
-    /// The first that is there.
+    /// The first value that is present.
     First(Vec<Amount<P>>),
-    /// The largest that is there.
+    /// The largest value that is present.
     Largest(Vec<Amount<P>>),
-    /// The sum of the first ones without the others, at least zero. It is there if one of the first ones is.
+    /// The sum of the first places minus the others, at least zero. It is present if one of the first ones is.
     Sum {
         plus: Vec<Amount<P>>,
         minus: Vec<Amount<P>>,
     },
 }
 
-/// What a report has: credits, or counts of units.
+/// The unit of a reported amount: credits, or counts of units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Measures<T> {
     /// Credits, here.
     Credits(T),
-    /// Each unit, and where its count is.
+    /// Each unit, and the place of its count.
     Counts(Vec<(Box<str>, Amount<T>)>),
 }
 
@@ -85,7 +85,7 @@ impl<P> Amount<P> {
     /// The count; `None` when it is not there.
     ///
     /// # Errors
-    /// When a place that matters cannot be read.
+    /// When a required place cannot be read.
     pub(super) fn count<E>(&self, read: &mut impl FnMut(&P) -> Result<Option<Count>, E>) -> Result<Option<Count>, E> {
         let (plus, minus) = match self {
             Self::At(place) => return read(place),

@@ -1,8 +1,8 @@
-//! What a route accepts as a request body, and which part of it is forwarded.
+//! The body that a route accepts, and the part of it that is forwarded.
 //!
-//! The price of a request depends on its body, so the upstream must get exactly what was checked. A body is parsed
-//! once, checked, changed as the route says, and written again: anything that two JSON parsers may read differently is
-//! refused or removed.
+//! The price of a request depends on its body, so the upstream must get exactly the checked body. A body is parsed
+//! once, checked, changed by the route's rules, and written again: anything that two JSON parsers may read differently
+//! is refused or removed.
 
 mod document;
 mod file;
@@ -28,7 +28,8 @@ pub use set::HiddenEvents;
 /// Longer descriptions of a problem are cut.
 const PROBLEM_CHARS: usize = 240;
 
-/// The body that a route accepts: its JSON Schema, what happens to unknown members, and what is set before forwarding.
+/// The body that a route accepts: its JSON Schema, how unknown members are handled, and the members set before
+/// forwarding.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -76,7 +77,7 @@ impl BodyRules {
         self.schema.value()
     }
 
-    /// The schema as the catalogue has it.
+    /// The schema from the catalogue.
     #[must_use]
     pub const fn schema_text(&self) -> &JsonText {
         &self.schema
@@ -91,7 +92,7 @@ impl BodyRules {
     /// Checks the body of a request, and builds the body to forward.
     ///
     /// # Errors
-    /// What is wrong, by JSON pointer (RFC 6901); by `body` if it concerns the whole body. The values of the body are
+    /// The problems, by JSON pointer (RFC 6901); by `body` if one concerns the whole body. The values of the body are
     /// not in it.
     pub fn check(&self, body: &[u8]) -> Result<CheckedBody, BTreeMap<String, String>> {
         let mut document = Document::parse(body).map_err(|problem| problem_of_body(&problem))?;
@@ -132,8 +133,7 @@ fn described(error: jsonschema::ValidationError<'_>) -> (String, String) {
 }
 
 impl CheckedBody {
-    /// The events of the response that are not passed on, because the request asks for them only on behalf of the
-    /// route.
+    /// The events of the response that are not passed on, because only the route requested them.
     #[must_use]
     pub const fn hidden_events(&self) -> Option<&HiddenEvents> {
         self.hidden.as_ref()
@@ -155,7 +155,7 @@ impl fmt::Debug for CheckedBody {
 
 impl PartialEq for BodyRules {
     fn eq(&self, other: &Self) -> bool {
-        // Everything else follows from the schema.
+        // The rest is derived from the schema.
         (&self.schema, &self.example, self.unknown, &self.set)
             == (&other.schema, &other.example, other.unknown, &other.set)
     }

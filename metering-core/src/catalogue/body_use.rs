@@ -26,7 +26,7 @@ use super::route::Route;
 pub enum BodyUse<'r> {
     /// It has none.
     None,
-    /// It may have one, of which the catalogue says nothing.
+    /// It may have one, but the catalogue does not describe it.
     Any,
     /// It has JSON of this schema.
     Declared(&'r Value),

@@ -1,7 +1,7 @@
 //! What an amount of credits buys, in requests to real routes and in plain words.
 //!
-//! The operator chooses the routes: those with a `unit` in the catalogue. Without any, they are the ones that customers use
-//! most, and before anybody has used one, the first routes with different prices.
+//! The operator chooses the routes: those with a `unit` in the catalogue. Without any, they are the ones that customers
+//! use most; before anyone has used one, the first routes with different prices.
 
 use rust_decimal::Decimal;
 
@@ -30,7 +30,7 @@ enum Bound {
     AtLeast,
 }
 
-/// A number of requests, or of what they use.
+/// A number of requests, or of the units that they use.
 struct Bought {
     count: u128,
     /// Whether the amount buys exactly this many.
@@ -73,13 +73,13 @@ fn bought(route: &Route, credits: Credits) -> Vec<Bought> {
     let Pricing::ByUsage(price) = &route.pricing else {
         let prices: Vec<Credits> = route.prices().into_iter().filter(|price| price.is_positive()).collect();
         let lowest = prices.iter().copied().min().unwrap_or_default();
-        // What is free at first is free without a plan, too.
+        // Free requests at the start of a month are free without a plan, too.
         let bound = if prices.iter().all(|price| *price == lowest) { Bound::Number } else { Bound::UpTo };
         let is_known = route.pricing != Pricing::Unknown;
         return requests(route, credits, lowest, bound).filter(|_| is_known).into_iter().collect();
     };
     let bound = match (price.is_by_model(), price.min().is_positive()) {
-        // The units are those of the dearest model, and requests to another may cost the minimum.
+        // The units are those of the most expensive model, and requests to another may cost the minimum.
         (true, true) => return Vec::new(),
         (true, false) => Bound::AtLeast,
         (false, true) => Bound::UpTo,
@@ -124,7 +124,7 @@ fn units(name: &str, price: UnitPrice, credits: Credits, bound: Bound) -> Option
 
 impl Bought {
     fn words(&self) -> String {
-        // A bound is given in full; a number that is rounded anyway gets three digits.
+        // A bound is shown in full; a number that is rounded anyway gets three digits.
         let rounds = self.count >= MILLION || !self.is_exact && self.bound == Bound::Number;
         let shown = if rounds { three_digits(self.count) } else { self.count };
         let is_rounded = !self.is_exact || shown != self.count;
@@ -254,7 +254,7 @@ mod tests {
                 "report": {{"json": {{"input_tokens": "/a", "output_tokens": "/b"}}}}}}"#
             )
         };
-        // the route's fields, what ten credits buy
+        // the route's fields, ten credits' buying power
         let table = [
             (lookback.to_owned(), "up to 1,000 charts"),
             (stream.to_owned(), "1,000 connections to /x"),

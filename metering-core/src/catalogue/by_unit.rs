@@ -1,4 +1,4 @@
-//! Reads what a price says of its units: their names and prices, and members that are by unit.
+//! Reads a price's units: their names and prices, and members that are by unit.
 
 use serde_json::value::RawValue;
 

@@ -14,7 +14,7 @@ pub(super) fn read_max(price: &Object<'_>) -> Result<Credits, String> {
     Ok(max)
 }
 
-/// What a request costs at least.
+/// The minimum cost of a request.
 pub(super) fn read_min(price: &Object<'_>, max: Option<Credits>) -> Result<Credits, String> {
     let (min, max) = (credits(price, "min")?.unwrap_or_default(), max.unwrap_or(MAX_PRICE));
     if min.is_negative() || min > max {

@@ -1,7 +1,7 @@
 //! The shapes in which the clients of well-known APIs read errors.
 //!
-//! Stock clients show only the error members they know. So a route may declare which API's clients call it, and its
-//! errors also get the members that those clients read (`wire/shaped_error`).
+//! Stock clients show only the error members that they support. So a route may declare which API's clients call it, and
+//! its errors also get the members that those clients read (`wire/shaped_error`).
 
 use serde::Deserialize;
 
@@ -14,11 +14,11 @@ pub enum ErrorShape {
     #[default]
     #[serde(skip)]
     Own,
-    /// That of OpenAI's API: `error` has `message`, `type`, `param` and `code`.
+    /// OpenAI's error object: `error` has `message`, `type`, `param` and `code`.
     OpenAi,
     /// Anthropic's API: `type` is `error`, `error` has `type` and `message`, and `request_id` is next to it.
     Anthropic,
-    /// That of Google's APIs: `error` has `code`, `message` and `status`.
+    /// Google's error object: `error` has `code`, `message` and `status`.
     Gemini,
     /// RFC 9457: `type`, `title`, `status` and `detail`.
     Problem,

@@ -1,7 +1,7 @@
 //! Estimates the cost of a request before it runs, from its body.
 //!
-//! An estimate that a client can make too low would let it use more than is held. So whatever two JSON parsers may read
-//! differently gives no estimate: the maximum is held.
+//! If a client could make an estimate too low, it could use more than is held. So if two JSON parsers may read a body
+//! differently, there is no estimate, and the maximum is held.
 
 use crate::catalogue::pointer::{self, Lookup, Pointer};
 use crate::catalogue::units::{Count, ExactCost, UnitPrice};
@@ -10,14 +10,15 @@ use crate::money::decimal;
 /// How to estimate the units that a request will use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Estimate {
-    /// For each unit, the pointers to its count in the request. The largest of those that are there counts: which one
+    /// For each unit, the pointers to its limit in the request. The largest of those that are there counts: which one
     /// the upstream obeys is not known.
     pub(super) json: Vec<(Box<str>, Vec<Pointer>)>,
     /// The units whose counts are together at most the length of the request's body in bytes.
     pub(super) bytes: Vec<Box<str>>,
-    /// The pointers to a factor on all of it, such as the number of responses. The largest counts; absent means 1.
+    /// The pointers to a factor of the whole estimate, such as the number of responses. The largest counts; absent
+    /// means 1.
     pub(super) times: Vec<Pointer>,
-    /// The most of a unit that a request uses if its body does not say.
+    /// The most of a unit that a request uses if its body has no limit of its own.
     pub(super) limits: Vec<(Box<str>, Count)>,
 }
 
@@ -27,7 +28,7 @@ impl Estimate {
         let found = FactorValue::read(self, body)?;
         let by_bytes = |unit: &str| self.bytes.iter().any(|by_bytes| **by_bytes == *unit);
         let mut cost = ExactCost::ZERO;
-        // All of the bytes may be of the dearest unit.
+        // Every byte may be of the most expensive unit.
         if let Some(dearest) = units.iter().filter(|(unit, _)| by_bytes(unit)).map(|(_, price)| *price).max() {
             cost = cost.plus(Count::from(u64::try_from(body.len()).ok()?), dearest);
         }
@@ -38,7 +39,7 @@ impl Estimate {
     }
 
     /// The tokens of these units that a request with this body is expected to use. A unit that the body does not bound
-    /// counts as none, whatever the model's limit is, and so does a factor that cannot be read. Units that the same places
+    /// counts as zero, whatever the model's limit, and so does a factor that cannot be read. Units that the same places
     /// bound are parts of one count.
     pub(super) fn tokens(&self, units: &[&str], body: &[u8]) -> u32 {
         let found = FactorValue::read(self, body);
@@ -61,13 +62,13 @@ impl Estimate {
     }
 }
 
-/// What the pointers of an estimate found.
+/// The values that the pointers of an estimate found.
 struct FactorValue<'e, 'j> {
     values: Vec<(&'e Pointer, Lookup<'j>)>,
 }
 
 impl<'e, 'j> FactorValue<'e, 'j> {
-    /// `None` when the body has to be JSON, and is not.
+    /// `None` when the body must be JSON, and is not.
     fn read(estimate: &'e Estimate, body: &'j [u8]) -> Option<Self> {
         let pointers = estimate.pointers();
         if pointers.is_empty() {
@@ -82,8 +83,8 @@ impl<'e, 'j> FactorValue<'e, 'j> {
         found.map_or(Lookup::Nothing, |(_, lookup)| *lookup)
     }
 
-    /// The count of a unit; `None` when it is not there, or not a whole number above zero. A string with a number does
-    /// not count either, nor a fraction or a zero: some services accept these, others use their default.
+    /// The count of a unit; `None` when it is not there, or not a whole number above zero. Numbers in strings do not
+    /// count, nor do fractions or zero: some services accept these, others use their default.
     fn count(&self, estimate: &Estimate, unit: &str) -> Option<Count> {
         let pointers = estimate.json.iter().find(|(known, _)| **known == *unit);
         let limit = estimate.limits.iter().find(|(known, _)| **known == *unit).map(|(_, limit)| *limit);

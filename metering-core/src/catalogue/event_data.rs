@@ -1,8 +1,8 @@
 //! Splits a body into JSON texts: the whole body, the data of server-sent events, or one text per line. Texts are
 //! passed on as they arrive, so memory use does not depend on their size.
 //!
-//! Server-sent events are read as the WHATWG HTML standard says (section 9.2.6), for their data, and for the type
-//! `error`, which a failure has.
+//! Server-sent events are parsed as the WHATWG HTML standard specifies (section 9.2.6), for their data, and for the
+//! type `error`, which marks a failure.
 
 use crate::catalogue::byte_search::position;
 
@@ -22,7 +22,7 @@ pub(super) enum Framing {
     Lines,
 }
 
-/// What a body is divided into.
+/// The parts of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'b> {
     /// The next bytes of a text.
@@ -44,7 +44,7 @@ pub(super) struct Splitter {
     start: Vec<u8>,
     /// Whether the current event has data.
     has_data: bool,
-    /// Whether the last line ended with a carriage return. A line feed right after it belongs to it.
+    /// Whether the last line ended with a carriage return. A line feed directly after it belongs to it.
     after_carriage_return: bool,
 }
 
@@ -133,7 +133,7 @@ impl Splitter {
         }
         let room = (FIELD_BYTES_MAX - self.start.len()).min(bytes.len());
         self.start.extend_from_slice(&bytes[..room]);
-        // A space after the colon is not part of the value, so one byte more says where that begins.
+        // A space after the colon is not part of the value, so one more byte is needed to know where the value begins.
         if self.start.len() > DATA.len() && self.start.starts_with(DATA) {
             let start = std::mem::take(&mut self.start);
             self.begin_data(take);
@@ -185,7 +185,7 @@ impl Splitter {
     }
 }
 
-/// The value of a field, from what is after its colon.
+/// The value of a field, from the text after its colon.
 fn value(rest: &[u8]) -> &[u8] {
     rest.strip_prefix(b" ").unwrap_or(rest)
 }

@@ -68,7 +68,7 @@ pub(super) struct CatalogueFile {
 
 impl CatalogueFile {
     pub(super) fn read(json: &str, unknown: UnknownKeys, files: &ModelFiles<'_>) -> Result<Self, CatalogueError> {
-        // Parse the whole text first, so that a syntax error is reported with its line.
+        // Parse the whole text first, so a syntax error is reported with its line.
         let _: &RawValue = serde_json::from_str(json)?;
         let mut problems = Problems::default();
         let file = problems.keep(Object::read(json, ""));
@@ -86,7 +86,7 @@ impl CatalogueFile {
         let (market, version, defaults, endpoints, mut expansion) = top.unwrap_or_default();
         let (mut routes, mut trie) = (Vec::with_capacity(endpoints.len()), Trie::default());
         for (index, endpoint) in endpoints.into_iter().enumerate() {
-            // Without the models, what is wrong with a route cannot be told.
+            // Without the models, a route's problems cannot be reported.
             let Some(expansion) = &mut expansion else { break };
             let problems = match expansion.route(endpoint).and_then(|text| read_endpoint(&text, &defaults, unknown)) {
                 Ok(route) if trie.insert(&route.template, &route.method, routes.len()) => {
@@ -119,7 +119,7 @@ fn route_name(endpoint: &RawValue) -> Option<String> {
     Some(format!("{} {}", text("method")?, text("path")?))
 }
 
-/// What the file says for routes that do not say it themselves.
+/// The file's defaults for routes that do not set them.
 type Defaults = (FreeStatuses, Option<RouteUpstreams>);
 
 /// Reads a route.
@@ -205,7 +205,7 @@ fn read_method(endpoint: &Object<'_>) -> Result<String, String> {
     Ok(method)
 }
 
-/// What one request is, for people.
+/// The name of one request, for people.
 fn read_unit(endpoint: &Object<'_>) -> Result<Option<String>, String> {
     const CHARS_MAX: usize = 40;
     let unit: Option<String> = endpoint.get("unit")?;
@@ -230,7 +230,7 @@ fn encoded_slash(endpoint: &Object<'_>, params: Option<&[Param]>, unknown: Unkno
     Ok(accepted)
 }
 
-/// The schema of a route's response, and an example of one. The example has to fit the schema.
+/// The schema of a route's response, and an example of one. The example must fit the schema.
 fn documented_response(
     endpoint: &Object<'_>,
     unknown: UnknownKeys,
@@ -370,7 +370,7 @@ fn required<'j, T: Deserialize<'j>>(modifier: &Object<'j>, key: &str) -> Result<
     modifier.get(key)?.ok_or_else(|| format!("lookback_multiplier needs {key}"))
 }
 
-/// The multipliers; nothing if the one beyond the last tier could not be read.
+/// The multipliers; empty if the one beyond the last tier could not be read.
 fn lookback_tiers(
     modifier: &Object<'_>,
     overflow: Option<Multiplier>,

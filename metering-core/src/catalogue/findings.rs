@@ -1,7 +1,7 @@
-//! What the JSON of a body has reported so far: values, failures, and the lengths of texts.
+//! The data reported so far by the JSON of a body: values, failures, and the lengths of texts.
 //!
-//! The values of a text count once the text has ended as JSON. If the body is cut off, those of its last text count
-//! too.
+//! The values of a text count once the text has ended as JSON. If the body is cut off, the values of its last text
+//! count too.
 
 use crate::catalogue::amount::{Amount, Measures};
 use crate::catalogue::json_report::{Combine, JsonReport};
@@ -19,7 +19,7 @@ type Value = Option<Result<u128, ReportError>>;
 pub(super) struct Findings {
     /// By place.
     values: Vec<Value>,
-    /// What the current text has at each place.
+    /// The contribution of the current text at each place.
     here: Vec<Here>,
     failed: bool,
     fails_here: bool,
@@ -41,7 +41,7 @@ struct Here {
 #[derive(Debug, Clone, Copy, Default)]
 struct Length {
     total: u64,
-    /// How much of it is not covered.
+    /// The number of units that are not covered.
     open: u64,
     /// The same in the current text, and whether that has a count.
     total_here: u64,
@@ -68,12 +68,12 @@ impl Findings {
         self.content.add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    /// The upstream says that it failed.
+    /// The upstream reports that it failed.
     pub(super) const fn fail(&mut self) {
         self.fails_here = true;
     }
 
-    /// Notes what is at one of the report's pointers.
+    /// Records the value at one of the report's pointers.
     pub(super) fn take(&mut self, report: &JsonReport, number: usize, found: ScannedValue<'_>) {
         let Some(other) = number.checked_sub(report.places.len()) else {
             return self.take_value(report, number, found);
@@ -152,7 +152,7 @@ impl Findings {
         self.values.iter().all(Option::is_none)
     }
 
-    /// Everything that was found. `verdict` is that of a body which is one text.
+    /// Everything that was found. `verdict` is the verdict on a body that is one text.
     pub(super) fn read(self, report: &JsonReport, verdict: Option<Verdict>) -> BodyRead {
         let mut read = BodyRead {
             failed: self.failed,
@@ -207,7 +207,7 @@ impl Combine {
         *known = Some(match (self, known.take(), value) {
             (_, None, value) | (Self::Last, _, value) => value,
             (Self::Max, Some(Ok(known)), Ok(value)) => Ok(known.max(value)),
-            // What can be read counts.
+            // Only readable values count.
             (Self::Max, Some(Ok(value)), Err(_)) | (Self::Max, Some(Err(_)), Ok(value)) => Ok(value),
             (Self::Sum, Some(Ok(known)), Ok(value)) => Ok(known.saturating_add(value)),
             (Self::Max | Self::Sum, Some(Err(error)), _) | (Self::Sum, Some(Ok(_)), Err(error)) => Err(error),

@@ -12,7 +12,7 @@ use super::object::{Object, member};
 
 /// The statuses of responses that are passed on and cost nothing: the charge is refunded, or what is held is released.
 ///
-/// By default these are 429 and 5xx. 502, 503 and 504 always belong to them: they say that the request was not served.
+/// By default these are 429 and 5xx. 502, 503 and 504 are always included: they mean that the request was not served.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -48,7 +48,7 @@ pub(crate) const fn is_undelivered(status: u16) -> bool {
 }
 
 impl FreeStatuses {
-    /// Whether a request that got a response with this status costs nothing.
+    /// Whether a request with a response of this status costs nothing.
     #[must_use]
     pub fn contains(&self, status: u16) -> bool {
         let is_listed = |listed: &Listed| match *listed {
@@ -94,7 +94,7 @@ impl fmt::Display for FreeStatuses {
 pub(super) const KEY: &str = "free_statuses";
 
 impl Listed {
-    /// A number, or a class such as `"5xx"`, which OpenAPI writes `5XX`. A success is what requests pay for.
+    /// A number, or a class such as `"5xx"`, which OpenAPI writes `5XX`. Clients pay for successes.
     fn read(entry: &RawValue, key: &str) -> Result<Self, String> {
         let text: String = serde_json::from_str(entry.get()).unwrap_or_default();
         match (entry.get().parse(), text.to_ascii_lowercase().as_str()) {

@@ -4,7 +4,7 @@ use crate::catalogue::amount::{Amount, Measures};
 use crate::catalogue::json_scanner::Targets;
 use crate::catalogue::pointer::Pointer;
 
-/// How several values at one pointer are combined: those of several events, or of the elements that a `*` stands for.
+/// How several values at one pointer are combined: those of several events, or of the elements that a `*` matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Combine {
     /// The largest. Counters are cumulative, and a later one may be 0.
@@ -16,11 +16,11 @@ pub(super) enum Combine {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct JsonReport {
-    /// What is reported, by the number of its place.
+    /// The reported unit, by the number of its place.
     pub(super) measures: Measures<usize>,
     pub(super) places: Vec<Pointer>,
     pub(super) combine: Combine,
-    /// How many pointers say whether the upstream failed.
+    /// How many pointers show whether the upstream failed.
     pub(super) failures: usize,
     /// Whether an event of the type `error` is a failure.
     pub(super) has_error_events: bool,
@@ -43,7 +43,7 @@ pub(super) struct Delivered {
 /// The pointers to the texts of each unit.
 pub(super) type Texts = Vec<(Box<str>, Vec<Pointer>)>;
 
-/// What a price says about a report in JSON.
+/// The part of a price that describes a report in JSON.
 pub(super) struct Declared {
     pub(super) measures: Measures<Pointer>,
     pub(super) combine: Combine,

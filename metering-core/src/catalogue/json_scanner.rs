@@ -16,7 +16,7 @@ use text::Text;
 /// Deeper texts are not read. Bounds the memory of a scanner.
 pub(super) const DEPTH_MAX: usize = 128;
 
-/// What a text turned out to be.
+/// The type of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing but white space.
@@ -33,7 +33,7 @@ pub(super) struct Scanner {
     state: State,
     /// The objects and arrays that are open.
     frames: Vec<Frame>,
-    /// The nodes of the targets that these are at, those of the innermost last.
+    /// The nodes of the targets at the current objects and arrays, innermost last.
     nodes: Vec<usize>,
     /// Child nodes whose names have been seen in these, those of the innermost last.
     named: Vec<usize>,
@@ -98,7 +98,7 @@ impl Scanner {
         }
     }
 
-    /// Begins the next text. Its memory is that of the last one.
+    /// Begins the next text. Its memory is reused from the last one.
     pub(super) fn restart(&mut self) {
         self.state = State::Start;
         self.close_all();

@@ -105,8 +105,8 @@ impl Tree {
         }
     }
 
-    /// Applies a JSON merge patch (RFC 7396): objects are merged, `null` removes a member, anything else replaces what is
-    /// there. What is not there yet keeps its nulls.
+    /// Applies a JSON merge patch (RFC 7396): objects are merged, `null` removes a member, any other value replaces the
+    /// old one. A new member keeps its nulls.
     pub(super) fn merge(&mut self, patch: Self) {
         match (self, patch) {
             (Self::Object(members), Self::Object(changes)) => {

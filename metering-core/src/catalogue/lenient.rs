@@ -19,7 +19,7 @@ fn reads_like_piece(piece: TemplateSegment<'_>, segment: &str) -> bool {
     }
 }
 
-/// How many steps the segment is from this piece; `None` when it is something else.
+/// The number of steps from this piece to the segment; `None` for anything else.
 fn distance_to(piece: TemplateSegment<'_>, segment: &str) -> Option<usize> {
     match piece {
         TemplateSegment::Literal(text) => distance(segment, text),

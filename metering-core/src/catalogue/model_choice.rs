@@ -13,7 +13,7 @@ use crate::catalogue::query::decode;
 use crate::catalogue::route::Route;
 use crate::catalogue::usage_price::UsagePrice;
 
-/// Names of models come from the request, so limit how much of them is echoed.
+/// Names of models come from the request, so limit the length that is echoed.
 const NAME_CHARS_SHOWN: usize = 64;
 
 /// Why a request has no price.
@@ -27,7 +27,7 @@ pub enum ModelRefusal {
 }
 
 impl Route {
-    /// The price by usage of a request: that of its model, if models have their own. `None` if the route is not priced by
+    /// The price by usage of a request: its model's, if models have their own. `None` if the route is not priced by
     /// usage.
     ///
     /// `body` is the body that is forwarded, as far as it is known.

@@ -29,7 +29,7 @@ pub(super) struct Model {
     pub(super) min: Option<Credits>,
     pub(super) units: Units,
     pub(super) limits: Vec<(Box<str>, Count)>,
-    /// What is different at single upstreams.
+    /// The differences at single upstreams.
     pub(super) upstreams: Vec<Terms>,
 }
 
@@ -53,7 +53,7 @@ impl Models {
         dearest
     }
 
-    /// The most that is held for any model, if all of them say it.
+    /// The most that is held for any model, if every model declares a maximum.
     pub(super) fn max(&self) -> Option<Credits> {
         self.models.iter().map(|model| model.max).collect::<Option<Vec<_>>>()?.into_iter().max()
     }
@@ -62,7 +62,7 @@ impl Models {
 /// Reads `model` and `models` of a price, if it has them.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(super) fn read(price: &Object<'_>, unknown: UnknownKeys) -> Result<Option<Models>, Problems> {
     let Some(object) = price.object("models")? else {
         return match price.has("model") {
@@ -86,7 +86,7 @@ pub(super) fn read(price: &Object<'_>, unknown: UnknownKeys) -> Result<Option<Mo
     Ok(Some(read))
 }
 
-/// Checks that all models have prices for the same units: what one of them reports, the others do too.
+/// Checks that all models have prices for the same units, because all of them report the same ones.
 fn check_units(read: &Models, object: &Object<'_>) -> Result<(), Problems> {
     let (mut problems, all) = (Problems::default(), read.dearest_units());
     for model in &read.models {

@@ -48,7 +48,7 @@ impl ModelNames {
     /// Names and patterns in the order of the file, without duplicates.
     ///
     /// # Errors
-    /// What is wrong with one of them.
+    /// The problem with one of them.
     pub(super) fn new<'n>(names: impl Iterator<Item = &'n str>) -> Result<Self, String> {
         let mut found = Self::default();
         for (position, name) in names.enumerate() {
@@ -58,16 +58,16 @@ impl ModelNames {
                 None if !name.contains('*') => {
                     found.exact.insert(name.into(), position);
                 }
-                _ => return Err(format!("{name}: an asterisk stands only at the end, as in gpt-5*")),
+                _ => return Err(format!("{name}: an asterisk is only allowed at the end, as in gpt-5*")),
             }
         }
         found.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Ok(found)
     }
 
-    /// The position of a model's entry: its own name, or else the longest pattern that it begins with. Patterns match
-    /// plain names only: some proxies take `a,b` for two models. They match no name that an upstream which ignores case
-    /// reads as one with another entry.
+    /// The position of a model's entry: its own name, or else the longest pattern that matches its beginning. Patterns
+    /// match plain names only: some proxies take `a,b` for two models. They match no name that an upstream which
+    /// ignores case reads as one with another entry.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         if let Some(position) = self.exact.get(name) {
             return Some(*position);

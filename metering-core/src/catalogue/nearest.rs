@@ -3,7 +3,7 @@
 /// Longer texts get no suggestion: the work grows with the product of the lengths.
 const MAX_CHARS: usize = 256;
 
-/// The candidate nearest to `word`, if one is near enough for `word` to be a typo of it.
+/// The candidate nearest to `word`, if it is near enough for `word` to be a typo of it.
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     let near = |candidate: &'c str| distance(word, candidate).map(|steps| (steps, candidate));
     candidates.into_iter().filter_map(near).min_by_key(|(steps, _)| *steps).map(|(_, candidate)| candidate)
@@ -19,7 +19,7 @@ pub(crate) fn distance(a: &str, b: &str) -> Option<usize> {
     if longest > MAX_CHARS || a.len().abs_diff(b.len()) > most {
         return None;
     }
-    // Rows of the distance table: the one before last, the last, and the current one.
+    // Rows of the distance table: the second to last, the last, and the current one.
     let (mut before, mut last) = (vec![0; b.len() + 1], (0..=b.len()).collect::<Vec<_>>());
     for (i, x) in a.iter().enumerate() {
         let mut row = vec![i + 1; b.len() + 1];

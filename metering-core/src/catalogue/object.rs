@@ -18,7 +18,7 @@ pub(super) enum UnknownKeys {
     Ignore,
 }
 
-/// A JSON object with unparsed values, each key once. Values stay text so that no number passes through a float.
+/// A JSON object with unparsed values, each key once. Values stay text, so no number passes through a float.
 #[derive(Debug, Clone)]
 pub(super) struct Object<'j> {
     members: Vec<(String, &'j RawValue)>,

@@ -1,7 +1,8 @@
-//! What to settle when a response has ended: what it reported, or what it delivered, or the rule for a missing report.
+//! How to settle when a response has ended: the reported cost, the cost of the delivered part, or the rule for a
+//! missing report.
 //!
-//! What the upstream caused costs nothing, or what was delivered. What a client can cause is not cheaper than a whole
-//! response, or every client would cause it.
+//! Failures of the upstream cost nothing, or only the delivered part. Failures that a client can cause are not cheaper
+//! than a whole response, or every client would cause them.
 
 use crate::catalogue::report::ReportError;
 use crate::catalogue::units::{Count, Counts, ExactCost};
@@ -28,18 +29,18 @@ pub struct Ended {
     pub body: BodyEnd,
     /// Whether the response has an error status. Without a report, it costs nothing.
     pub is_error: bool,
-    /// What is held.
+    /// The held amount.
     pub held: Credits,
     /// The length of the request's body in bytes.
     pub request_bytes: u64,
 }
 
-/// What to do with a hold.
+/// How to settle a hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     /// Capture the cost that was reported.
     Reported(Credits),
-    /// Capture the cost of what was delivered of a response that ended early. Never more than is held.
+    /// Capture the cost of the delivered part of a response that ended early. At most the hold.
     Delivered(Credits),
     /// Settle by the rule for a missing report; the error says why a report cannot be read.
     Missing(Option<ReportError>),
@@ -47,7 +48,7 @@ pub enum Settlement {
     Nothing,
 }
 
-/// What was read of a body.
+/// The part of a body that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct BodyRead {
     /// The credits that it reported.
@@ -56,7 +57,7 @@ pub(super) struct BodyRead {
     pub(super) counts: Counts,
     /// Why a value cannot be read.
     pub(super) error: Option<ReportError>,
-    /// Whether the upstream said that it failed.
+    /// Whether the upstream reported that it failed.
     pub(super) failed: bool,
     /// Whether it had anything but white space and comments.
     pub(super) has_content: bool,
@@ -67,8 +68,8 @@ pub(super) struct BodyRead {
 }
 
 impl UsagePrice {
-    /// What to settle for a response whose body has no report and was cut off after `bytes`, such as one whose report
-    /// is in its trailers.
+    /// How to settle a response whose body has no report and was cut off after `bytes`, such as one whose report is in
+    /// its trailers.
     #[must_use]
     pub fn settlement_of_cut(&self, bytes: u64, ended: &Ended) -> Settlement {
         let read = BodyRead { has_content: bytes > 0, unreported_bytes: bytes, ..BodyRead::default() };
@@ -119,7 +120,7 @@ impl UsagePrice {
                 let cost = ExactCost::ZERO.plus(Count::from(read.unreported_bytes), price);
                 Some(self.cost_of_credits(cost.round_up()))
             }
-            // Credits have no upper bound, so only what is known is charged to a client that did not cause this.
+            // Credits have no upper bound, so a client that did not cause this is only charged the known cost.
             None if by_client => None,
             None => Some(self.cost_of_credits(Credits::ZERO)),
         };
@@ -131,7 +132,7 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of what was reported so far and, at least, of the texts that were delivered.
+    /// The cost of the units reported so far and, at least, of the delivered texts.
     fn cost_of_texts(&self, read: &BodyRead, texts: &[(Box<str>, u64, bool)], request_bytes: u64) -> Option<Credits> {
         let has_texts = texts.iter().any(|(_, bytes, _)| *bytes > 0);
         if read.counts.is_empty() && !has_texts {

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::object::{Object, UnknownKeys, documentation, member};
 use super::problem::Problems;
 
-/// What the route says; `None` if that is decided by its method. `true` must have an effect.
+/// The route's own setting; `None` if its method decides. `true` must have an effect.
 pub(super) fn read(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Option<bool>, Problems> {
     let overlap = documentation(endpoint.get::<bool>("overlap"), unknown)?;
     if overlap != Some(true) || unknown == UnknownKeys::Ignore {

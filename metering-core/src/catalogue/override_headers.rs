@@ -75,7 +75,7 @@ pub const HOP_BY_HOP_HEADERS: [&str; 10] = [
 pub const GATEWAY_HEADER_PREFIXES: [&str; 7] =
     ["x-metering-", "x-forwarded-", "x-bds-credit-", "x-bds-price-", "x-bds-request-", "ratelimit", "metering-receipt"];
 
-/// Whether the header belongs to a single connection, so that a proxy does not pass it on.
+/// Whether the header belongs to a single connection, so a proxy does not pass it on.
 ///
 /// ```
 /// use metering_core::catalogue::is_hop_by_hop;
@@ -88,8 +88,8 @@ pub fn is_hop_by_hop(header: &str) -> bool {
     HOP_BY_HOP_HEADERS.iter().any(|known| is_same_header(header, known))
 }
 
-/// Whether only the gateway may set the header: what it says to the upstream about the request, and to the client about
-/// its charge.
+/// Whether only the gateway may set the header: its data about the request for the upstream, and about the charge for
+/// the client.
 ///
 /// ```
 /// use metering_core::catalogue::is_of_gateway;

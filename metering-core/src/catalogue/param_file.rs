@@ -41,8 +41,8 @@ fn read_param(param: &Object<'_>, unknown: UnknownKeys) -> Result<Param, Problem
     })
 }
 
-/// The example of a parameter, as it is written in a request: the text of a JSON string, or a number or boolean as the
-/// file has it.
+/// The example of a parameter, as written in a request: the text of a JSON string, or a number or boolean as the file
+/// has it.
 fn param_example(param: &Object<'_>, kind: ParamType) -> Result<Option<String>, String> {
     let Some(value) = param.get::<&RawValue>("example")?.filter(|value| value.get() != "null") else { return Ok(None) };
     let text = serde_json::from_str::<String>(value.get()).unwrap_or_else(|_| value.get().to_owned());

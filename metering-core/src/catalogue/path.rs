@@ -1,4 +1,4 @@
-//! Normalises request targets, so that the target that is matched and priced is the one that is forwarded.
+//! Normalises request targets: the target that is matched and priced must be the one that is forwarded.
 //!
 //! A gateway that matches one spelling of a path and forwards another can be made to serve a request that it did not
 //! price. So a path is normalised once (RFC 3986, 6.2.2), paths that servers are known to read in different ways are
@@ -15,7 +15,7 @@ pub struct RequestPath<'a>(Cow<'a, str>);
 /// An encoded slash in normal form.
 const ENCODED_SLASH: &str = "%2F";
 
-/// What happens to encoded slashes.
+/// How encoded slashes are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Slashes {
     Refused,
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn any_text_can_be_normalised_to_a_path() {
-        // named, kept, segments
+        // name, kept, segments
         let table: [(&str, &str, &[&str]); 9] = [
             ("/mpp/ethPrice", "/mpp/ethPrice", &["mpp", "ethPrice"]),
             ("/mpp/ethPrice/", "/mpp/ethPrice/", &["mpp", "ethPrice"]),

@@ -20,7 +20,7 @@ impl Pointer {
     /// Parses a pointer.
     ///
     /// # Errors
-    /// What is wrong with it, for the author of a catalogue.
+    /// The problem, for the author of a catalogue.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if text.len() > BYTES_MAX {
             return Err(format!("a JSON pointer has at most {BYTES_MAX} bytes"));
@@ -50,10 +50,10 @@ impl Pointer {
     }
 }
 
-/// What a look-up found.
+/// The result of a look-up.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Lookup<'j> {
-    /// Nothing, or `null`.
+    /// Missing, or `null`.
     Nothing,
     /// One value.
     Value(&'j RawValue),
@@ -61,8 +61,8 @@ pub(super) enum Lookup<'j> {
     Ambiguous,
 }
 
-/// Looks up `pointers` in a JSON text, in one pass. A name that some servers read as that of a pointer, because they
-/// ignore case, makes what it leads to ambiguous.
+/// Looks up `pointers` in a JSON text, in one pass. If a member's name matches only when case is ignored, as some
+/// servers do, the value is ambiguous.
 ///
 /// # Errors
 /// When the text is not JSON.
@@ -87,7 +87,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A search of one value, and of what is in it.
+/// A search of one value and its descendants.
 struct Search<'p, 'f, 'j> {
     wanted: Vec<Wanted<'p>>,
     found: &'f mut [Lookup<'j>],
@@ -116,8 +116,8 @@ impl<'j> Search<'_, '_, 'j> {
     }
 }
 
-/// Whether a lenient JSON reader may take one name for the other: it ignores case, and folds the two letters outside
-/// ASCII whose lower case is ASCII (as Go's `encoding/json` does).
+/// Whether a lenient JSON reader may confuse two names: it ignores case, and folds the two letters outside ASCII whose
+/// lower case is ASCII (as Go's `encoding/json` does).
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     let fold = |letter: char| match letter {
         '\u{212a}' => 'k',
@@ -135,7 +135,7 @@ impl<'de> Visitor<'de> for Search<'_, '_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        // For each pointer: how often its name was there, and whether once in another spelling.
+        // For each pointer: how often its name occurred, and whether once in another spelling.
         let mut times_seen = vec![0_usize; self.wanted.len()];
         let mut misspelt = vec![false; self.wanted.len()];
         while let Some(name) = map.next_key::<String>()? {
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn name_that_appears_twice_is_ambiguous() {
-        // JSON, pointer, what is found
+        // JSON, pointer, value found
         let table = [
             (r#"{"a": 1, "a": 2}"#, "/a", "ambiguous"),
             (r#"{"a": 1, "a": null}"#, "/a", "ambiguous"),

@@ -1,5 +1,5 @@
-//! Presets: what a route of a well-known API says of its price, its errors and its requests, written out in the catalogue's
-//! own keys. Nothing but this expansion knows of presets.
+//! Presets: the price, errors and requests of a well-known API's routes, expanded into the catalogue's own keys. Only
+//! this expansion uses presets.
 
 mod data;
 mod expansion;

@@ -93,7 +93,7 @@ impl Multiplier {
     }
 }
 
-/// What both have in common. The text says what they are, in the error for a JSON number.
+/// The part that both have in common. The text names them, in the error for a JSON number.
 macro_rules! in_millionths {
     ($($Factor:ident: $what:literal;)+) => {$(
         impl $Factor {
@@ -220,7 +220,8 @@ pub enum Pricing {
     PerConnection(Credits),
     /// By the number of the request in the account's calendar month.
     ByVolume(Arc<VolumeTiers>),
-    /// By what the response used. A hold is placed before the request runs, and the cost is captured after it.
+    /// By the usage that the response reports. A hold is placed before the request runs, and the cost is captured after
+    /// it.
     ByUsage(Arc<UsagePrice>),
     /// In a way that this version cannot read. Only in catalogues published by other servers.
     Unknown,

@@ -1,7 +1,7 @@
-//! The price of a route in plain words. Pages and the API reference show the same words, so they are made once, here.
+//! The price of a route in plain words. Pages and the API reference show the same words, so they are built once, here.
 //!
-//! Nobody thinks in millionths: a price below a thousandth of a credit is said per 1,000 or per million, and tokens
-//! always per million.
+//! Millionths are hard to read: a price below a thousandth of a credit is quoted per 1,000 or per million, and a price
+//! of tokens always per million.
 
 use rust_decimal::Decimal;
 
@@ -54,7 +54,7 @@ impl Route {
         }
     }
 
-    /// How a request came to cost this much: the price in words, and the factor of its look-back if it had one.
+    /// Why a request cost this much: the price in words, and the factor of its look-back if it had one.
     #[must_use]
     pub fn charge_in_words(&self, charged: Credits) -> String {
         let words = self.price_in_words();
@@ -69,8 +69,8 @@ impl Route {
         }
     }
 
-    /// What it is for, in the words of the catalogue's author and without a full stop at the end. Empty if the catalogue
-    /// does not say.
+    /// Its purpose, in the words of the catalogue's author and without a full stop at the end. Empty if the catalogue
+    /// has none.
     #[must_use]
     pub fn title(&self) -> &str {
         self.description.trim().trim_end_matches('.')
@@ -191,7 +191,7 @@ fn unit_amount(name: &str, price: UnitPrice) -> String {
     of_lot(of(lot).unwrap_or_default(), lot, Some((one.as_str(), many.as_str())))
 }
 
-/// A price in credits. `noun` is what it buys one of; `otherwise` is only named where the price is for many.
+/// A price in credits. `noun` is the unit that it buys; `otherwise` is only named where the price is for many.
 fn amount(price: Credits, noun: Option<&str>, otherwise: &str) -> String {
     let lot = lot_of(price.to_decimal());
     let total = i128::from(price.atoms()).checked_mul(i128::from(lot)).and_then(decimal_of_atoms);
@@ -200,7 +200,7 @@ fn amount(price: Credits, noun: Option<&str>, otherwise: &str) -> String {
     of_lot(total.unwrap_or_default(), lot, noun.map(|one| (one, many.as_str())))
 }
 
-/// How many a price is said for.
+/// How many units a price is quoted for.
 fn lot_of(price: Decimal) -> i64 {
     let thousandth = Decimal::new(1, 3);
     if price >= thousandth {

@@ -1,8 +1,8 @@
-//! What is wrong with a catalogue file. Reading collects every problem, so that a file is corrected in one pass.
+//! A problem in a catalogue file. Reading collects every problem, so a file can be corrected in one pass.
 
 use std::fmt;
 
-/// Why a catalogue file is not valid: everything that is wrong with it, in the file's order.
+/// Why a catalogue file is not valid: all of its problems, in the file's order.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -24,14 +24,14 @@ pub struct CatalogueError {
     problems: Vec<CatalogueProblem>,
 }
 
-/// One thing that is wrong with a catalogue file.
+/// One problem of a catalogue file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogueProblem {
     /// The route's place in the file, for example `endpoints[3]`; empty for the file itself.
     pub place: String,
     /// The route's method and path, if both can be read, for example `GET /price`.
     pub route: Option<String>,
-    /// What is wrong. Names the key by its path within the route, for example `price.max`.
+    /// The problem. Names the key by its path within the route, for example `price.max`.
     pub problem: String,
 }
 
@@ -90,23 +90,23 @@ impl fmt::Display for CatalogueProblem {
 pub(super) struct Problems(Vec<String>);
 
 impl Problems {
-    /// Notes a problem.
+    /// Records a problem.
     pub(super) fn add(&mut self, problem: impl Into<String>) {
         self.0.push(problem.into());
     }
 
-    /// The value, or nothing: then its problems are noted.
+    /// The value, or `None` after recording its problems.
     pub(super) fn keep<T>(&mut self, result: Result<T, impl Into<Self>>) -> Option<T> {
         result.map_err(|problems| self.0.append(&mut problems.into().0)).ok()
     }
 
-    /// All values, or nothing: then the problems of each are noted.
+    /// All values, or `None` after recording every problem.
     pub(super) fn all<T, P: Into<Self>>(&mut self, results: impl IntoIterator<Item = Result<T, P>>) -> Option<Vec<T>> {
         let kept: Vec<Option<T>> = results.into_iter().map(|result| self.keep(result)).collect();
         kept.into_iter().collect()
     }
 
-    /// The value if there are no problems. `value` is nothing only where a problem is noted.
+    /// The value if there are no problems. `value` is `None` only if a problem was recorded.
     pub(super) fn or<T>(self, value: impl FnOnce() -> Option<T>) -> Result<T, Self> {
         if !self.0.is_empty() {
             return Err(self);
@@ -114,7 +114,7 @@ impl Problems {
         value().ok_or(self)
     }
 
-    /// What was noted, in order.
+    /// The recorded problems, in order.
     pub(super) fn into_texts(self) -> Vec<String> {
         self.0
     }

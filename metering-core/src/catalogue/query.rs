@@ -1,4 +1,4 @@
-//! Reads queries as servers do, and writes them in one spelling.
+//! Reads queries like servers, and writes them in one spelling.
 
 use std::borrow::Cow;
 
@@ -47,7 +47,7 @@ pub(crate) fn query_pairs(query: &str) -> Result<Vec<QueryPair<'_>>, TargetError
         .collect()
 }
 
-/// Appends `text` percent-encoded so that nothing in it can be read as syntax.
+/// Appends `text` percent-encoded, so nothing in it can be read as syntax.
 pub(crate) fn push_encoded(text: &str, query: &mut String) {
     for byte in text.bytes() {
         if is_unreserved(byte) {

@@ -1,4 +1,4 @@
-//! By how much one way of pricing is above another, if that is the same for every request.
+//! The ratio of two prices, if it is the same for every request.
 
 use crate::catalogue::price::Pricing;
 use crate::catalogue::usage_price::UsagePrice;
@@ -94,7 +94,7 @@ fn amounts(old: &UsagePrice, new: &UsagePrice) -> Option<Vec<(u128, u128)>> {
         && old.over == new.over
         && old.estimate == new.estimate
         && old.units.len() == new.units.len();
-    // A report in credits is what the upstream says, whatever the catalogue.
+    // A report in credits is the upstream's amount, whatever the catalogue.
     if !alike || old.units.is_empty() {
         return None;
     }

@@ -1,14 +1,15 @@
 //! Which headers of a request and of its response do not pass the gateway on a route.
 //!
-//! A route priced by usage usually resells another service. Unless the catalogue says otherwise, customers cannot send
-//! headers that change the price or the payer there, and do not see the account or its cost.
+//! A route priced by usage usually resells another service. By default, customers cannot send headers that change the
+//! price or the payer there, and do not see the account or its cost.
 
 use super::header_patterns::{HeaderPattern, HeaderPatterns};
 use super::object::{Object, UnknownKeys, documentation};
 use super::problem::Problems;
 use crate::catalogue::price::Pricing;
 
-/// Request headers with which a client changes what known upstreams charge, whom, or whether they report it.
+/// Request headers with which a client changes what known upstreams charge, the payer, or whether they report the
+/// charge.
 const FROM_REQUESTS: [&str; 21] = [
     // Proxies for models: LiteLLM, Portkey, Helicone, Cloudflare. They choose another model, provider or key.
     "x-litellm-*",
@@ -39,8 +40,8 @@ const FROM_REQUESTS: [&str; 21] = [
     "openrouter-*",
 ];
 
-/// Response headers that say who the upstream is, what it cost, or how much of its limits is left. `retry-after` and
-/// request ids stay: clients use them.
+/// Response headers that reveal the upstream, its cost, or how much of its limits is left. `retry-after` and request
+/// ids are kept: clients use them.
 const FROM_RESPONSES: [&str; 37] = [
     // Proxies for models.
     "x-litellm-*",
@@ -106,16 +107,16 @@ const FROM_RESPONSES: [&str; 37] = [
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemovedHeaders {
-    /// Those of a request, before it is forwarded.
+    /// Headers to remove from a request before it is forwarded.
     pub request: HeaderPatterns,
-    /// Those of a response and its trailers, once what they report has been read.
+    /// The headers to remove from a response and its trailers, after their report has been read.
     pub response: HeaderPatterns,
 }
 
 /// Reads `request_headers` and `response_headers` of a route.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problems with them.
 pub(super) fn read(
     endpoint: &Object<'_>,
     pricing: Option<&Pricing>,
@@ -149,8 +150,8 @@ fn from_requests(pricing: Option<&Pricing>) -> HeaderPatterns {
 fn from_responses(pricing: Option<&Pricing>) -> HeaderPatterns {
     let Some(Pricing::ByUsage(price)) = pricing else { return HeaderPatterns::default() };
     let report = price.report();
-    // What the upstream says that it cost; the customer gets what it was charged. Counts of units stay: they explain
-    // it.
+    // The cost that the upstream reports; the customer gets the amount charged instead. Counts of units are kept: they
+    // explain the charge.
     let cost = report.header_names().filter(|_| report.is_in_credits());
     patterns(FROM_RESPONSES).chain(cost.filter_map(|name| name.parse().ok())).collect()
 }

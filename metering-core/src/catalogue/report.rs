@@ -1,4 +1,4 @@
-//! Where a response says what it cost: in a header, in its body, or by its length.
+//! Where a response reports its cost: in a header, in its body, or by its length.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::money::decimal::DecimalError;
 /// Longer values are cut in errors: they come from a response.
 const EXCERPT_CHARS: usize = 64;
 
-/// Where the response of a route priced by usage says what it cost.
+/// Where the response of a route priced by usage reports its cost.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -56,10 +56,10 @@ pub enum ReportError {
         location: String,
         /// The value, cut after 64 characters.
         value: String,
-        /// What is wrong with it.
+        /// The problem with it.
         problem: &'static str,
     },
-    /// A value is a larger number than can be charged, or a longer one than is read. What is held is captured: it is
+    /// A value is a larger number than can be charged, or a longer one than is read. The whole hold is captured: it is
     /// the most that the request could cost.
     #[error("the response reports a cost that is too large: {location} is {value}")]
     TooLarge {

@@ -1,5 +1,5 @@
-//! Reads the report of a price by usage from a catalogue file, with what says that a response failed or how much of it
-//! was delivered.
+//! Reads the report of a price by usage from a catalogue file, with the places that show that a response failed or how
+//! much of it was delivered.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ fn measures<T>(
     problems.or(|| Some(Measures::Counts(counts?)))
 }
 
-/// A place, a list of which the first that is there counts, `{"plus": [...], "minus": [...]}`, or `{"max": [...]}`.
+/// A place, a list whose first present place counts, `{"plus": [...], "minus": [...]}`, or `{"max": [...]}`.
 fn amount<T>(
     value: &RawValue,
     location: &str,
@@ -188,7 +188,7 @@ fn amount<T>(
     if !max.is_empty() {
         return match plus.is_empty() && minus.is_empty() {
             true => Ok(Amount::Largest(max)),
-            false => Err(format!("{location}: max stands alone; put a sum into its list").into()),
+            false => Err(format!("{location}: max must be the only member; put a sum into its list").into()),
         };
     }
     if plus.is_empty() {

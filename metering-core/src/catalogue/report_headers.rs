@@ -8,7 +8,7 @@ use crate::money::credits::Credits;
 use crate::money::decimal::DecimalError;
 
 impl UsagePrice {
-    /// The cost that headers or trailers report; `None` when they do not. `header` gives the value of a header by its
+    /// The cost that headers or trailers report; `None` when they do not. `header` returns the value of a header by its
     /// name in lower case.
     ///
     /// ```

@@ -50,7 +50,7 @@ enum State {
     Json(Box<Json>),
 }
 
-/// The JSON of a body, and what it has said so far.
+/// The JSON of a body, and the data that it has reported so far.
 #[derive(Debug)]
 struct Json {
     framing: Framing,
@@ -155,7 +155,7 @@ impl ReportReader {
         }
     }
 
-    /// What to settle, once the body has ended.
+    /// How to settle, once the body has ended.
     ///
     /// ```
     /// use metering_core::Catalogue;
@@ -177,7 +177,8 @@ impl ReportReader {
         self.settlement_and_tokens(ended).0
     }
 
-    /// Like [`ReportReader::settlement`], with the tokens that the request used; `None` if the whole report did not say.
+    /// Like [`ReportReader::settlement`], with the tokens that the request used; `None` if the complete report did not
+    /// include them.
     #[must_use]
     pub fn settlement_and_tokens(self, ended: &Ended) -> (Settlement, Option<u32>) {
         let price = self.price;
@@ -200,13 +201,13 @@ impl ReportReader {
         matches!(&self.state, State::Json(json) if matches!(json.framing, Framing::Whole))
     }
 
-    /// Whether the body is a JSON array, as far as it was read: some services stream one, element by element.
+    /// Whether the body is a JSON array, from the part that was read: some services stream one, element by element.
     #[must_use]
     pub const fn reads_array(&self) -> bool {
         matches!(&self.state, State::Json(json) if json.scanner.is_array())
     }
 
-    /// Whether it counts the bytes of the body, so that the cost of what it was fed is known at any time. Otherwise the
+    /// Whether it counts the bytes of the body, so the cost of the part that it was fed is always known. Otherwise the
     /// report is in the body's JSON, which must not be encoded.
     #[must_use]
     pub const fn counts_bytes(&self) -> bool {

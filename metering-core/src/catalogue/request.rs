@@ -132,7 +132,7 @@ impl Values<'_> {
     }
 
     fn refuse(&mut self, name: &str, problem: &str) {
-        // Names come from the request, so limit how much of them is echoed.
+        // Names come from the request, so limit the length that is echoed.
         const MAX_CHARS: usize = 64;
         self.problems.entry(name.chars().take(MAX_CHARS).collect()).or_insert_with(|| problem.to_owned());
     }

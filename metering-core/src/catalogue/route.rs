@@ -68,7 +68,7 @@ impl ParamType {
     }
 }
 
-/// Accepts one spelling per number: an upstream that reads `010` as eight must not get a request priced as ten.
+/// Accepts one spelling per number: otherwise, an upstream that reads `010` as eight would get a request priced as ten.
 fn is_integer(value: &str) -> bool {
     let digits = value.strip_prefix('-').unwrap_or(value);
     (digits == "0" && value == "0" || !digits.starts_with('0'))
@@ -80,7 +80,7 @@ fn is_integer(value: &str) -> bool {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryRule {
-    /// Those that it declares.
+    /// The parameters that it declares.
     #[default]
     Declared,
     /// Any, in their normal encoding. Declared ones are checked.
@@ -101,13 +101,13 @@ pub struct Param {
     /// Whether a query may have it several times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub array: bool,
-    /// Whether a request without it is rejected; path parameters are always required.
+    /// Whether a request without the parameter is rejected; path parameters are always required.
     #[serde(default)]
     pub required: bool,
-    /// What it means, for documentation; empty when the catalogue does not say.
+    /// Its meaning, for documentation; empty when the catalogue has none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// A valid value, as it is written in a request.
+    /// A valid value, as written in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
 }
@@ -135,7 +135,7 @@ pub struct Route {
     pub method: Arc<str>,
     /// The path with `{name}` for each path parameter.
     pub template: Arc<str>,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Its parameters.
     pub params: Vec<Param>,
@@ -153,9 +153,9 @@ pub struct Route {
     pub serve: Option<JsonText>,
     /// How its errors look.
     pub errors: ErrorShape,
-    /// Whether a retry of a request whose client was cut off gets the response of the first attempt.
+    /// Whether a retry after a cut-off gets the response of the first attempt.
     pub replay: bool,
-    /// Whether its charged responses have a signed receipt that their clients did not ask for.
+    /// Whether its charged responses have a signed receipt even if their clients did not request one.
     pub receipt: bool,
     /// Whether the catalogue lets its requests be served while their charge is flushed; see [`Route::overlaps`].
     pub overlap: Option<bool>,
@@ -169,13 +169,13 @@ pub struct Route {
     pub upstreams: Option<RouteUpstreams>,
     /// The heading under which documentation lists it.
     pub group: Option<String>,
-    /// What one request is, as a plain noun, such as `search`. Plans say how many of these they buy.
+    /// The name of one request, as a plain noun, such as `search`. Plans show how many of these they buy.
     pub unit: Option<String>,
     /// The JSON Schema of a response; for a stream, of the data of one event.
     pub response: Option<JsonText>,
     /// An example of a response; for a stream, of the data of one event.
     pub example: Option<JsonText>,
-    /// What it accepts as the body of a request; `None` for any body, which is forwarded unchanged.
+    /// The request body that it accepts; `None` for any body, which is forwarded unchanged.
     pub body: Option<Arc<BodyRules>>,
 }
 
@@ -192,8 +192,8 @@ impl Route {
         self.params.iter().find(|param| param.location == location && param.name == name)
     }
 
-    /// Whether its requests may be served as soon as their charge is decided, while it is flushed to disk: by default those
-    /// for GET and HEAD. Never for event streams, WebSocket connections and prices by usage.
+    /// Whether its requests may be served as soon as their charge is decided, while it is flushed to disk: by default
+    /// those for GET and HEAD. Always `false` for event streams, WebSocket connections and prices by usage.
     #[must_use]
     pub fn overlaps(&self) -> bool {
         let is_safe = matches!(&*self.method, "GET" | "HEAD");
@@ -202,8 +202,8 @@ impl Route {
     }
 
     /// The price of a request. `lookback_seconds` only matters for [`Pricing::PerLookback`]. For [`Pricing::ByVolume`]
-    /// it is that of the dearest tier, for [`Pricing::ByUsage`] the most that is held, and for [`Pricing::Unknown`] the
-    /// highest price that a route can have.
+    /// it is the highest tier's, for [`Pricing::ByUsage`] the maximum hold, and for [`Pricing::Unknown`] the highest
+    /// price that a route can have.
     #[must_use]
     pub fn price(&self, lookback_seconds: u64) -> Credits {
         match &self.pricing {

@@ -8,10 +8,10 @@ use super::object::{Object, UnknownKeys, documentation, member};
 use super::problem::Problems;
 use crate::catalogue::free_statuses::FreeStatuses;
 
-/// The key of a route, and of the file for routes without it.
+/// The key of a route, and of the file for routes that do not set it.
 pub(super) const KEY: &str = "upstream";
-/// Whether a request that may have reached an upstream is sent to the next one, whatever its method; or after which
-/// statuses it is too.
+/// Whether a request that may have reached an upstream is sent to the next one, whatever its method, and after which
+/// other statuses it is.
 pub(super) const RETRY_KEY: &str = "retry";
 
 const NAME_MAX: usize = 40;
@@ -37,12 +37,12 @@ const NAME_MAX: usize = 40;
 pub struct RouteUpstreams {
     steps: Arc<[Vec<String>]>,
     retries: bool,
-    /// After which responses a request goes on too. Those that are always free belong to them.
+    /// Which responses cause failover to the next upstream. Always-free statuses are included.
     retried_statuses: Option<FreeStatuses>,
 }
 
 impl RouteUpstreams {
-    /// The names of each step. No step is empty, and no name is there twice.
+    /// The names of each step. No step is empty, and no name occurs twice.
     #[must_use]
     pub fn steps(&self) -> &[Vec<String>] {
         &self.steps
@@ -59,7 +59,7 @@ impl RouteUpstreams {
         self.retries
     }
 
-    /// Whether a request goes on to the next upstream after a response with this status, although it could be passed on.
+    /// Whether a response with this status causes failover to the next upstream, although it could be passed on.
     ///
     /// ```
     /// use metering_core::Catalogue;
@@ -137,7 +137,7 @@ fn read_steps(object: &Object<'_>) -> Result<Option<Arc<[Vec<String>]>>, Problem
             problems
                 .add(format!("{location}: {name:?} is not a name of 1 to {NAME_MAX} characters of A-Z a-z 0-9 . _ -"));
         } else if known.contains(&name.as_str()) {
-            problems.add(format!("{location}: {name} is there twice"));
+            problems.add(format!("{location}: {name} is listed twice"));
         }
         known.push(name);
     }
@@ -204,7 +204,7 @@ mod tests {
         let table = [
             (r#", "upstream": []"#, "upstream: a list of upstreams must not be empty"),
             (r#", "upstream": ["a", []]"#, "upstream: a list of upstreams must not be empty"),
-            (r#", "upstream": ["a", ["b", "a"]]"#, "upstream: a is there twice"),
+            (r#", "upstream": ["a", ["b", "a"]]"#, "upstream: a is listed twice"),
             (r#", "upstream": 1"#, "upstream: must be a name, or a list"),
             (r#", "upstream": [[["a"]]]"#, "upstream: must be a name, or a list"),
             (r#", "upstream": "a b""#, "is not a name"),

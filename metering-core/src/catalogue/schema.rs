@@ -1,7 +1,7 @@
 //! Checks the schema of a route's response, and its example.
 //!
-//! JSON Schema ignores keywords that it does not know, so a misspelt one would silently check nothing. Here it is an
-//! error at startup, like any other misspelt key of the file.
+//! JSON Schema ignores unknown keywords, so a misspelt one would silently check nothing. Here it is an error at
+//! startup, like any other misspelt key of the file.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -86,7 +86,7 @@ const TYPES: [&str; 7] = ["object", "array", "string", "number", "integer", "boo
 /// Recursive: the caller has limited the depth.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(super) fn check(schema: &Object<'_>) -> Result<(), Problems> {
     let mut problems = Problems::default();
     problems.keep(schema.only(&KEYWORDS, UnknownKeys::Refuse));
@@ -154,7 +154,7 @@ fn check_type(schema: &Object<'_>) -> Result<(), String> {
     }
 }
 
-/// Checks the types and required members of an example, and notes each value that does not fit. It is no full
+/// Checks the types and required members of an example, and records each value that does not fit. It is not a full
 /// validation: it finds examples that were left behind when their schema changed.
 pub(super) fn check_example(schema: &Value, example: &Value, location: &str, problems: &mut Problems) {
     let types: Vec<&str> = match &schema["type"] {

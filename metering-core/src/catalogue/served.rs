@@ -6,7 +6,7 @@ use super::json_text::JsonText;
 use super::object::{Object, UnknownKeys, documentation, member};
 use super::problem::Problems;
 
-/// The document that a route responds with, if it has one. There is no body to check then, and nothing to report.
+/// The document that a route responds with, if it has one. Then there is no body to check, and nothing to report.
 pub(super) fn read(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<Option<JsonText>, Problems> {
     let serve: Option<JsonText> = documentation(endpoint.get("serve"), unknown)?;
     if serve.is_none() || unknown == UnknownKeys::Ignore {

@@ -34,7 +34,7 @@ pub(crate) fn reads_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool
     starts_like_any(&fold(segment), folded)
 }
 
-/// Whether some server could read what follows a colon in `segment` as one of these folded names.
+/// Whether some server could read the text after a colon in `segment` as one of these folded names.
 pub(crate) fn ends_like_any<S: AsRef<str>>(segment: &str, folded: &[S]) -> bool {
     if folded.is_empty() {
         return false;

@@ -27,7 +27,7 @@ pub enum TemplateSegment<'t> {
     Param {
         /// The name of the parameter.
         name: &'t str,
-        /// What follows the colon.
+        /// The text after the colon.
         verb: Option<&'t str>,
     },
 }

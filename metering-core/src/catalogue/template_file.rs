@@ -27,7 +27,7 @@ pub(super) fn check_template(template: &str, params: &[Param]) -> Result<(), Pro
             TemplateSegment::Literal("") => problems.add("the path has an empty segment"),
             TemplateSegment::Param { name, .. } if name.contains('*') => {
                 declared.retain(|declared| declared.trim_matches('*') != name.trim_matches('*'));
-                let problem = "a parameter stands for one segment; declare a route for each number of segments";
+                let problem = "a parameter matches one segment; declare a route for each number of segments";
                 problems.add(format!("{{{name}}}: {problem}"));
             }
             TemplateSegment::Param { name, .. } if !declared.remove(name) => {

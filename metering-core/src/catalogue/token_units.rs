@@ -142,6 +142,6 @@ mod tests {
             "the reasoning is part of the output"
         );
         assert_eq!(expected(r#"{"model": "large", "max_tokens": 40, "n": 2}"#), Some(280));
-        assert_eq!(expected(r#"{"model": "large"}"#), Some(100), "the model's limit is no expectation");
+        assert_eq!(expected(r#"{"model": "large"}"#), Some(100), "the model's limit is not an estimate");
     }
 }

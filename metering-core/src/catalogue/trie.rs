@@ -116,7 +116,7 @@ impl Node {
         }
         let exact = segment.rsplit_once(':').filter(|(value, _)| !value.is_empty());
         let exact = exact.and_then(|(value, verb)| Some((value, self.verbs.get(verb)?)));
-        // What is not the verb must not read like one: some servers take another colon than the last.
+        // The rest must not look like a verb: some servers split at a colon other than the last.
         let value = exact.map_or(segment, |(value, _)| value);
         if reads_like_any(segment, &self.folded) || ends_like_any(value, &self.folded_verbs) {
             near_misses.ambiguous = true;

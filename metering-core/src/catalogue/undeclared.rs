@@ -1,7 +1,7 @@
 //! Query parameters that a client may not send although its route accepts any (`"query": "any"`).
 //!
-//! The gateway cannot know how an upstream reads undeclared parameters. It refuses those that could undo its checks:
-//! another spelling of a declared parameter, another method, another model, a response without its report.
+//! The gateway cannot know how an upstream reads undeclared parameters. It refuses parameters that could undo its
+//! checks: another spelling of a declared parameter, another method, another model, a response without its report.
 
 use crate::access::key::ApiKey;
 use crate::catalogue::route::{ParamLocation, Route};
@@ -31,7 +31,7 @@ pub(super) fn problem(route: &Route, name: &str, value: &str) -> Option<&'static
     if OVERRIDES.contains(&folded.as_str()) {
         return Some("could make the service run another request");
     }
-    // LiteLLM takes the model from there, whatever the body says.
+    // LiteLLM takes the model from there, whatever the body contains.
     if plain_name == "model" && route.usage_price().is_some_and(|price| price.is_by_model()) {
         return Some("could choose another model than the one that has the price");
     }

@@ -149,7 +149,7 @@ impl Count {
         self.billionths
     }
 
-    /// The sum. One that is too large to represent is far above what can be charged.
+    /// The sum. A value too large to represent is far above any chargeable amount.
     pub(super) const fn plus(self, other: Self) -> Self {
         Self { billionths: self.billionths.saturating_add(other.billionths) }
     }
@@ -232,10 +232,11 @@ impl ExactCost {
         Self(if price.is_zero() { self.0 } else { cost() })
     }
 
-    /// This times `factor`, rounded up to 10⁻²⁷ credits. Rounding up again later gives the same atoms as rounding once.
+    /// This times `factor`, rounded up to 10⁻²⁷ credits. Rounding up again later yields the same atoms as rounding
+    /// once.
     pub(super) fn times(self, factor: Count) -> Self {
         let product = || {
-            // The factor as whole and billionths, so that no intermediate product is larger than the result.
+            // The factor as whole and billionths, so no intermediate product is larger than the result.
             let (whole, billionths) = (factor.billionths / BILLION, factor.billionths % BILLION);
             let (high, low) = (self.0? / BILLION, self.0? % BILLION);
             let exact = high.checked_mul(factor.billionths)?.checked_add(low.checked_mul(whole)?)?;

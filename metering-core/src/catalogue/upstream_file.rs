@@ -17,7 +17,7 @@ pub(super) const KEY: &str = "upstreams";
 const UPSTREAM_KEYS: [&str; 4] = ["model", "max", "units", "per_million"];
 const NAME_BYTES_MAX: usize = 256;
 
-/// What is different at an upstream.
+/// The differences at an upstream.
 pub(super) struct Terms {
     upstream: Box<str>,
     model: Option<UpstreamModel>,
@@ -31,7 +31,7 @@ impl Terms {
         self.units.iter().flatten()
     }
 
-    /// The price that the other upstreams have.
+    /// The price at the other upstreams.
     pub(super) fn of(self, price: &UsagePrice) -> UpstreamTerms {
         let Self { upstream, model, max, units } = self;
         let is_own = max.is_some() || units.is_some();
@@ -48,7 +48,7 @@ impl Terms {
 /// the beginning of names and an asterisk, and the place where requests have it.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(super) fn read(
     of: &Object<'_>,
     units: &Units,
@@ -89,7 +89,7 @@ fn read_terms(
         name_there.map(|name| upstream_model(&name, model).map_err(|problem| format!("{location}.model: {problem}")));
     let model = problems.keep(model.transpose());
     if ["model", "max", "units", "per_million"].iter().all(|key| !terms.has(key)) && unknown == UnknownKeys::Refuse {
-        problems.add(format!("{location}: says nothing; add model, or prices"));
+        problems.add(format!("{location}: is empty; add model, or prices"));
     }
     problems.or(|| {
         Some(Terms { upstream: name.into(), model: model?, max: max?, units: own.filter(|own| !own.is_empty()) })
@@ -126,7 +126,7 @@ fn upstream_model(name: &str, model: Option<(&str, &ModelPlace)>) -> Result<Upst
 /// Checks that a route tries the upstreams that its price names.
 ///
 /// # Errors
-/// The one that it does not try.
+/// An upstream that it does not try.
 pub(super) fn check_names(price: &UsagePrice, route: Option<&RouteUpstreams>) -> Result<(), String> {
     let is_tried = |name: &&str| route.is_some_and(|route| route.names().any(|known| known == *name));
     match price.named_upstreams().find(|name| !is_tried(name)) {

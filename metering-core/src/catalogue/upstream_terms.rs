@@ -1,4 +1,4 @@
-//! What differs at single upstreams of a route: the name of the model, and the price of a request.
+//! The differences at single upstreams of a route: the name of the model, and the price of a request.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl UsagePrice {
         Arc::clone(own.unwrap_or(self))
     }
 
-    /// The upstreams with a price of their own, each with it, in the file's order.
+    /// The upstreams with their own prices, each with its price, in the file's order.
     pub fn upstreams(&self) -> impl Iterator<Item = (&str, &Self)> {
         self.upstreams.iter().filter_map(|terms| Some((&*terms.upstream, &**terms.price.as_ref()?)))
     }
@@ -56,7 +56,7 @@ impl UsagePrice {
         }
     }
 
-    /// The names of all upstreams that it says something of.
+    /// The names of all upstreams that it describes.
     pub(super) fn named_upstreams(&self) -> impl Iterator<Item = &str> {
         let of_models = self.models().flat_map(|(_, price)| &price.upstreams);
         self.upstreams.iter().chain(of_models).map(|terms| &*terms.upstream)
@@ -66,7 +66,7 @@ impl UsagePrice {
         self.upstreams.iter().find(|terms| *terms.upstream == *upstream)
     }
 
-    /// Adds what is different at upstreams. What is held then covers the dearest of them.
+    /// Adds the differences at upstreams. The hold then covers the most expensive of them.
     pub(super) fn with_upstreams(self, upstreams: Vec<UpstreamTerms>) -> Self {
         let prices = upstreams.iter().filter_map(|terms| terms.price.as_ref());
         let max = prices.map(|price| price.max).fold(self.max, Ord::max);
@@ -74,7 +74,7 @@ impl UsagePrice {
     }
 }
 
-/// Replaces the name in a body, and no other byte of it.
+/// Replaces the name in a body, and changes no other byte of it.
 fn renamed_in_body(model: &UpstreamModel, pointer: &Pointer, body: &[u8]) -> Option<Vec<u8>> {
     let json = std::str::from_utf8(body).ok()?;
     let found = look_up(json, &[pointer]).ok()?;

@@ -34,7 +34,7 @@ const ESTIMATE_KEYS: [&str; 3] = ["json", "bytes", "times"];
 /// Reads the object of a `price` field.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<UsagePrice, Problems> {
     let mut problems = Problems::default();
     problems.keep(price.only(&PRICE_KEYS, unknown));
@@ -60,7 +60,7 @@ pub(super) fn read_price(price: &Object<'_>, unknown: UnknownKeys) -> Result<Usa
         Some(units) => problems.keep(upstream_file::read(price, units, None, unknown)),
         None => None,
     };
-    // What is reported and estimated is checked against the units, if those could be read.
+    // The report and the estimate are checked against the units, if those could be read.
     let of_units = units.as_ref().map(|units| {
         // Another server's catalogue may have kinds of reports that are not known here. Its price can still be shown.
         let source = problems.keep(documentation(read_report(price, units, unknown).map(Some), unknown));

@@ -1,4 +1,4 @@
-//! Prices by usage: what a request costs is known only after its response.
+//! Prices by usage: the cost of a request is known only after its response.
 //!
 //! Before the request runs, an estimate of the most that it may cost, or the price's maximum, is held. Afterwards the
 //! cost that the response reports is captured. No rule here depends on a store: these are pure functions of the request
@@ -15,7 +15,7 @@ use crate::catalogue::report::{Report, Source};
 use crate::catalogue::units::{Count, Counts, ExactCost, UnitPrice};
 use crate::money::credits::{ATOMS_PER_CREDIT, Credits};
 
-/// The price of a route whose cost depends on what its response used.
+/// The price of a route whose cost depends on the usage that its response reports.
 ///
 /// ```
 /// use metering_core::Catalogue;
@@ -49,12 +49,12 @@ pub struct UsagePrice {
     pub(super) estimate: Option<Estimate>,
     /// The units that are tokens, if they are listed.
     pub(super) tokens: Option<Vec<Box<str>>>,
-    /// The prices of models, if they have their own. The amounts above then hold for all of them: the highest maximum, the
-    /// lowest minimum, the dearest of each unit.
+    /// The prices of models, if they have their own. The amounts above then apply to all of them: the highest maximum,
+    /// the lowest minimum, the highest price of each unit.
     pub(super) models: Option<ByModel>,
     /// For the price of a model: the name or pattern that it is listed under.
     pub(super) listed_as: Option<Box<str>>,
-    /// What is different at single upstreams. The maximum above covers all of them.
+    /// The differences at single upstreams. The maximum above covers all of them.
     pub(super) upstreams: Vec<UpstreamTerms>,
 }
 
@@ -67,13 +67,13 @@ pub(super) struct ByModel {
     pub(super) prices: Vec<(Box<str>, Arc<UsagePrice>)>,
 }
 
-/// What is different at an upstream of the route.
+/// The differences at an upstream of the route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UpstreamTerms {
     pub(super) upstream: Box<str>,
-    /// What it calls the model, if that is another name.
+    /// Its own name for the model, if it differs.
     pub(super) model: Option<UpstreamModel>,
-    /// The price of a request that it serves, if that is not the price of the others.
+    /// The price of a request that it serves, if it differs from the others' price.
     pub(super) price: Option<Arc<UsagePrice>>,
 }
 
@@ -83,10 +83,10 @@ const MAX_COST: Credits = Credits::from_atoms(1_000_000 * ATOMS_PER_CREDIT);
 /// How many models a sentence about a price names.
 const MODELS_SHOWN: usize = 10;
 
-/// What a request costs without a report that can be read.
+/// The cost of a request without a readable report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Missing {
-    /// What is held.
+    /// The held amount.
     Hold,
     /// The price's minimum.
     #[default]
@@ -95,13 +95,13 @@ pub(super) enum Missing {
     Release,
 }
 
-/// What a request costs if its cost is above what is held.
+/// The cost of a request that used more than the hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Over {
-    /// What is held.
+    /// The held amount.
     #[default]
     Cap,
-    /// All of it, even if the balance goes below zero.
+    /// The full cost, even if the balance goes below zero.
     Debt,
 }
 
@@ -137,17 +137,17 @@ impl UsagePrice {
         self.units.iter().map(|(unit, price)| (&**unit, *price))
     }
 
-    /// Where the response says what it cost.
+    /// Where the response reports its cost.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
     }
 
-    /// What to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`]. Without
-    /// an estimate, the maximum. It covers the dearest upstream.
+    /// The amount to hold for a request: the estimate of its cost, from [`UsagePrice::min`] to [`UsagePrice::max`].
+    /// Without an estimate, the maximum. It covers the most expensive upstream.
     ///
     /// `body` is the request's whole body. Pass `None` when it is encoded (`Content-Encoding`) or was not read: its
-    /// length would say nothing about its content.
+    /// length then reveals nothing about its content.
     #[must_use]
     pub fn hold(&self, body: Option<&[u8]>) -> Credits {
         let estimate = self.estimate.as_ref().zip(body).and_then(|(estimate, body)| estimate.cost(&self.units, body));
@@ -155,7 +155,7 @@ impl UsagePrice {
         self.upstreams().map(|(_, price)| price.hold(body)).fold(own, Ord::max)
     }
 
-    /// Whether what is held for a request depends on its body.
+    /// Whether the hold for a request depends on its body.
     #[must_use]
     pub const fn needs_request_body(&self) -> bool {
         self.estimate.is_some() || self.has_model_in_body()
@@ -167,7 +167,7 @@ impl UsagePrice {
     }
 
     /// The prices of models, in the file's order: each name, or the beginning of names and an asterisk. None when all
-    /// requests have the same price. Otherwise a request has that of its model
+    /// requests have the same price. Otherwise a request has the price of its model
     /// ([`Route::usage_price_of`](crate::catalogue::Route::usage_price_of)).
     ///
     /// ```
@@ -194,7 +194,7 @@ impl UsagePrice {
         self.listed_as.as_deref()
     }
 
-    /// The price that was listed under this name or pattern: the one that is now, or else that of the model with this
+    /// The price that was listed under this name or pattern: the current one, or else the price of the model with this
     /// name.
     #[must_use]
     pub fn of_listed(&self, listed_as: &str) -> Option<&Arc<Self>> {
@@ -230,14 +230,14 @@ impl UsagePrice {
         }
     }
 
-    /// The cost of a request that reports credits: those, but at least [`UsagePrice::min`] and at most a million, so
-    /// that an absurd report cannot use up the range of an account's totals.
+    /// The cost of a request that reports credits: the reported amount, but at least [`UsagePrice::min`] and at most a
+    /// million, so an absurd report cannot use up the range of an account's totals.
     #[must_use]
     pub fn cost_of_credits(&self, reported: Credits) -> Credits {
         reported.max(self.min).min(MAX_COST)
     }
 
-    /// What to capture when the response has no report that can be read. Never more than `held`.
+    /// The amount to capture when the response has no readable report. At most `held`.
     #[must_use]
     pub fn without_report(&self, held: Credits) -> Credits {
         match self.missing {
@@ -247,14 +247,14 @@ impl UsagePrice {
         }
     }
 
-    /// Whether a cost above what is held is charged in full, so that the balance may go below zero. Otherwise what is
-    /// held is charged.
+    /// Whether a cost above the hold is charged in full, so the balance may go below zero. Otherwise only the hold is
+    /// charged.
     #[must_use]
     pub const fn may_exceed_hold(&self) -> bool {
         matches!(self.over, Over::Debt)
     }
 
-    /// What to capture of a request that costs `cost`, if `held` is held.
+    /// The amount to capture for a request that costs `cost`, if `held` is held.
     #[must_use]
     pub fn captured(&self, cost: Credits, held: Credits) -> Credits {
         if self.may_exceed_hold() { cost } else { cost.min(held) }

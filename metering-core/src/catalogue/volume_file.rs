@@ -14,7 +14,7 @@ const TIER_KEYS: [&str; 2] = ["up_to", "credits"];
 /// Reads a `price` field that is a list.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(super) fn read_tiers(endpoint: &Object<'_>, unknown: UnknownKeys) -> Result<VolumeTiers, Problems> {
     let mut problems = Problems::default();
     for other in ["credit_weight", "billing_modifier"].into_iter().filter(|key| endpoint.has(key)) {
@@ -98,7 +98,7 @@ mod tests {
             "{}, {last}",
             (1..=16).map(|n| format!(r#"{{"up_to": {n}, "credits": "1"}}"#)).collect::<Vec<_>>().join(", ")
         );
-        // the route's fields, what the error names
+        // the route's fields, text in the error
         let table = [
             (list(""), "price: a list needs two or more tiers"),
             (list(last), "price: a list needs two or more tiers"),
@@ -138,7 +138,7 @@ mod tests {
         let route = format!(r#"{{"path": "/x", "method": "GET", {free}}}"#);
         let text = format!(r#"{{"market": "M", "version": 1, "endpoints": [{route}]}}"#);
         assert!(Catalogue::from_json(&text).unwrap_err().to_string().contains("have no effect"));
-        // Another server's catalogue may have tiers that are not known here.
+        // Another server's catalogue may have unknown tiers.
         let published = Catalogue::from_published_json(&text.replace("up_to", "above")).unwrap();
         assert_eq!(published.routes()[0].pricing, Pricing::Unknown);
     }

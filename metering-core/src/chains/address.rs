@@ -35,7 +35,7 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// The zero address, which stands for the chain's native coin.
+    /// The zero address, which represents the chain's native coin.
     pub const ZERO: Self = Self([0; 20]);
 
     /// The address in the mixed case of EIP-55.

@@ -1,4 +1,4 @@
-//! Chains that plans are paid on, and what is read from them.
+//! Chains that plans are paid on, and the data read from them.
 //!
 //! A [`ChainReader`] returns *evidence* and judges nothing. The pure rules in
 //! [`payment`](crate::payments::PaymentTarget::payment) decide whether a transaction pays for anything, so rules and
@@ -38,7 +38,7 @@ pub struct Chain {
     pub chain_id: u64,
     /// Its display name.
     pub name: String,
-    /// A public RPC URL to recommend to clients; may be empty. Never the operator's own.
+    /// A public RPC URL to recommend to clients; may be empty. Never an address of the operator.
     pub public_rpc_url: String,
     /// The address that is paid.
     pub recipient: Address,
@@ -55,7 +55,7 @@ pub struct Chain {
 /// Implementations may retry and compare several sources; their callers trust what they return. They never guess:
 /// anything uncertain is a [`ChainError`], which changes nothing and can be retried.
 ///
-/// `metering-evm` has one for EVM chains. For tests, write an in-memory one, as the example `sell_a_plan` does.
+/// `metering-evm` has one for EVM chains. For tests, write an in-memory one, like the example `sell_a_plan`.
 ///
 /// ```
 /// use metering_core::chains::{ChainError, ChainReader, TransactionStatus, TxHash};
@@ -97,7 +97,7 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     /// one of `tokens` to it, and, if `tokens` holds the zero address, those that sent it the native coin. In chain
     /// order, each once. Use [`ChainReader::transaction`] to read what they paid.
     ///
-    /// A single block that is too large to search is reported separately, so that it does not hide the others.
+    /// A single block that is too large to search is reported separately, so it does not hide the others.
     async fn payments_to(
         &self,
         recipient: Address,
@@ -128,8 +128,8 @@ pub trait ChainReader: Send + Sync + fmt::Debug {
     /// contract, or it does not implement EIP-1271.
     async fn accepts_signature(&self, wallet: Address, digest: [u8; 32], signature: &[u8]) -> Result<bool, ChainError>;
 
-    /// What is known of the sources that the chain is read from, without asking them, in the order of the
-    /// configuration; empty if there are none to tell apart.
+    /// The state of the sources that the chain is read from, without querying them, in the order of the configuration;
+    /// empty if there are none to tell apart.
     fn sources(&self) -> Vec<SourceStatus> {
         Vec::new()
     }
@@ -167,13 +167,13 @@ pub enum AccountCode {
 /// The state of a transaction on a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransactionStatus {
-    /// The chain does not know it.
+    /// The chain has no such transaction.
     Unknown,
     /// It was sent and is in no block yet.
     Pending {
         /// How many confirmations a payment will need.
         required: u64,
-        /// What it will do, if the transaction itself shows that.
+        /// The effect that it will have, if the transaction itself shows it.
         transaction: Option<Box<PendingTransaction>>,
     },
     /// It is in a block.
@@ -189,7 +189,7 @@ pub struct PendingTransaction {
     pub transfer: Option<(Address, TokenUnits)>,
 }
 
-/// What a transaction in a block shows about payments.
+/// The evidence of payments in a mined transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evidence {
     /// Whether it succeeded. A reverted one paid nothing.
@@ -198,11 +198,11 @@ pub struct Evidence {
     pub block: Block,
     /// The confirmations that the block has, and those it needs.
     pub depth: Depth,
-    /// The native coin that the transaction itself moved, excluding what contracts moved on its behalf. `None` for
+    /// The native coin that the transaction itself moved, excluding transfers by contracts on its behalf. `None` for
     /// types of transaction that do not show it, such as a list of calls.
     pub native: Option<NativeTransfer>,
-    /// Every `Transfer` event in its logs, in order (ERC-20). Any contract can emit any event, so only those of a known
-    /// token mean anything.
+    /// Every `Transfer` event in its logs, in order (ERC-20). Any contract can emit any event, so only events of a
+    /// known token count.
     pub transfers: Vec<TokenTransfer>,
 }
 
@@ -216,7 +216,7 @@ pub struct Heights {
     pub newest: u64,
     /// The newest block whose payments are credited.
     pub confirmed: u64,
-    /// The newest block that counts as final: payments up to it are no longer watched. Never above `confirmed`.
+    /// The newest final block: payments up to it are no longer watched. At most `confirmed`.
     pub finalized: u64,
 }
 
@@ -267,7 +267,7 @@ pub struct NativeTransfer {
 pub struct TokenTransfer {
     /// The contract that emitted it.
     pub token: Address,
-    /// Whose tokens were moved.
+    /// The owner of the moved tokens.
     pub from: Address,
     /// Who received them.
     pub to: Address,

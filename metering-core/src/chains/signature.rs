@@ -22,8 +22,8 @@ impl WalletSignature {
     /// The length of an ordinary wallet's signature, in bytes.
     pub const KEY_BYTES: usize = 65;
 
-    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid. Of one that is wrapped for a
-    /// wallet that may not be deployed yet (ERC-6492), it is the wallet's own.
+    /// Parses `0x` and hexadecimal digits. Does not check whether the signature is valid. For a wallet that may not be
+    /// deployed yet (ERC-6492), the signature inside the wrapper.
     ///
     /// # Errors
     /// When the text is something else, or too long.
@@ -88,7 +88,7 @@ pub fn signer(text: &str, signature: &WalletSignature) -> Option<Address> {
     signer_of_digest(&signing_digest(text), signature)
 }
 
-/// The wallet that signed a digest; `None` when the signature is invalid. The rules are those of [`signer`].
+/// The wallet that signed a digest; `None` when the signature is invalid. The rules are the same as for [`signer`].
 #[must_use]
 pub fn signer_of_digest(digest: &[u8; 32], signature: &WalletSignature) -> Option<Address> {
     let (rs, v) = signature.0.split_at_checked(64)?;

@@ -24,7 +24,7 @@ const DOMAIN_TYPE: &[u8] = b"EIP712Domain(string name,string version,uint256 cha
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TokenDomain {
-    /// The contract's `name`, as it was when the contract computed its separator. Not always the token's display name.
+    /// The contract's `name` at the time when the contract computed its separator. Not always the token's display name.
     pub name: String,
     /// The contract's `version`.
     pub version: String,
@@ -63,14 +63,14 @@ pub(crate) fn keccak<P: AsRef<[u8]>>(parts: &[P]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// A number as a word of 32 bytes.
+/// Encodes a number as a word of 32 bytes.
 pub(crate) fn number(number: u128) -> [u8; 32] {
     let mut word = [0; 32];
     word[16..].copy_from_slice(&number.to_be_bytes());
     word
 }
 
-/// An address as a word of 32 bytes.
+/// Encodes an address as a word of 32 bytes.
 pub(crate) fn address(address: Address) -> [u8; 32] {
     let mut word = [0; 32];
     word[12..].copy_from_slice(address.as_bytes());

@@ -6,7 +6,7 @@ const SUFFIX: [[u8; 2]; 16] = [[0x64, 0x92]; 16];
 /// The wallet's own signature inside a wrapped one; the unchanged bytes if they are not wrapped.
 ///
 /// Around it are the call that deploys the wallet, as `abi.encode(address factory, bytes call, bytes signature)`, and
-/// the suffix. A deployed wallet accepts what is inside. The call is not used: it could be any call.
+/// the suffix. A deployed wallet accepts the signature inside. The call is not used: it could be any call.
 pub(super) fn unwrapped(bytes: &[u8]) -> &[u8] {
     inside(bytes).unwrap_or(bytes)
 }

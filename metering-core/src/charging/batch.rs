@@ -1,4 +1,4 @@
-//! Decides a batch: reads what each posting depends on, once, and applies the posting.
+//! Decides a batch: reads the rows that each posting depends on, once, and applies the posting.
 
 use std::hash::Hash;
 
@@ -17,8 +17,8 @@ use crate::charging::volume::{CountedRoute, Volume};
 use crate::clock::Timestamp;
 use crate::usage::UsageLine;
 
-/// What a backend has stored. [`decide`] asks only for what the batch depends on; for each account, key, hold and count
-/// of a route once.
+/// The rows that a backend has stored. [`decide`] reads only the rows that the batch depends on; for each account, key,
+/// hold and count of a route once.
 ///
 /// Everything must be as of the transaction that writes the batch.
 pub trait Facts {
@@ -111,7 +111,7 @@ pub type Decided<K, L> = (Vec<Outcome>, Changes<K, L>);
 /// Decides the postings of a batch, in order, at `now`.
 ///
 /// # Errors
-/// When a fact cannot be read. The batch must then be given up as a whole.
+/// When a fact cannot be read. The batch must then be abandoned as a whole.
 pub fn decide<F: Facts>(
     facts: &mut F,
     postings: impl IntoIterator<Item = Posting>,
@@ -250,7 +250,8 @@ impl<F: Facts> Batch<'_, F> {
         Ok(())
     }
 
-    /// Loads the limits on tokens of an account, a key and its parent keys. Those without a limit count none.
+    /// Loads the limits on tokens of an account, a key and its parent keys. An account or key without a limit counts no
+    /// tokens.
     fn load_token_limits(&mut self, account: F::Account, key: KeyNumber) -> Result<(), F::Error> {
         if self.tally.lacks_token_limit(account) {
             let limit = self.facts.token_limit(account)?;

@@ -1,4 +1,4 @@
-//! A charge, the state of the account that it is decided on, the decision, and what undoes it.
+//! A charge, the account state that it is decided on, the decision, and the refund that undoes it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct Charge {
     pub key: KeyHash,
     /// Its price, zero or more. With [`by_volume`](Self::by_volume), the most that it may cost.
     pub price: Credits,
-    /// Set if the route has volume tiers: the price is that of the request's number in the month.
+    /// Set if the route has volume tiers: the price depends on the request's number in the month.
     pub by_volume: Option<VolumeTerms>,
     /// The usage line it is booked on.
     pub line: UsageLine,
@@ -59,7 +59,7 @@ pub struct Charge {
     /// For a hold: the most tokens that the request is expected to use, which count towards limits on tokens per minute.
     /// `None` if it uses none.
     pub tokens: Option<u32>,
-    /// For a hold: whether a signed payment backs it, so that the balance need not cover it. The hold keeps the id of its
+    /// For a hold: whether a signed payment backs it; the balance then need not cover it. The hold keeps the id of its
     /// terms, because the payment names it.
     pub is_backed: bool,
 }
@@ -74,8 +74,8 @@ impl Charge {
         Self::of(key.hash(), price, line)
     }
 
-    /// A charge for a request with the key that has this hash, booked on a line. Without a request id; the path that recent
-    /// activity shows is that of the line's template.
+    /// A charge for a request with the key that has this hash, booked on a line. Without a request id; recent activity
+    /// shows the line's template as its path.
     #[must_use]
     pub fn of(key: KeyHash, price: Credits, line: UsageLine) -> Self {
         Self {
@@ -95,8 +95,8 @@ impl Charge {
         }
     }
 
-    /// The tokens to count when it is accepted: at least one for a hold that uses any, so that nothing is accepted above a
-    /// limit.
+    /// The tokens to count when it is accepted: at least one for a hold that uses any, so no request is accepted above
+    /// a limit.
     #[must_use]
     pub fn counted_tokens(&self) -> Option<u32> {
         self.tokens.filter(|_| self.hold.is_some()).map(|tokens| tokens.max(1))
@@ -161,8 +161,8 @@ impl MeterState {
         RateStatus::of(self.limits, self.minute, self.day, now)
     }
 
-    /// Counts requests that were accepted at `now`, as [`decide`](super::decide) does: for backends that
-    /// store what was charged, and compute the windows from it later.
+    /// Counts requests that were accepted at `now`, as [`decide`](super::decide) does: for backends that store the
+    /// charges, and compute the windows from it later.
     pub fn count_accepted(&mut self, calls: u64, now: Timestamp) {
         let RateStatus { minute, day, .. } = self.rate_status(now);
         let more = |window: Window| {
@@ -194,7 +194,7 @@ impl MeterState {
 pub enum Decision {
     /// Charged; serve it.
     Accepted(Receipt),
-    /// Not charged; do not serve it.
+    /// Not charged; do not serve the request.
     Refused(Refusal),
 }
 
@@ -231,15 +231,15 @@ impl Decision {
 #[derive(Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Who was charged.
+    /// The account that was charged.
     pub account: AccountId,
     /// How much. Zero for a hold.
     pub charged: Credits,
-    /// What is held, if the charge is a hold.
+    /// The held amount, if the charge is a hold.
     pub hold: Option<Held>,
     /// The balance after it.
     pub balance: Credits,
-    /// What it was booked on.
+    /// The usage row that it was booked on.
     pub line: UsageLine,
     /// The UTC day that it was booked on.
     pub day: Day,
@@ -249,7 +249,7 @@ pub struct Receipt {
     pub key: KeyNumber,
     /// The use of the key's rate limits, or of the account's if the key has none.
     pub rate: RateStatus,
-    /// Whether this repeats the result of an earlier request with the same id, so that nothing was charged now.
+    /// Whether this repeats the result of an earlier request with the same id: then nothing was charged now.
     pub repeated: bool,
     /// Which attempt this is, for a request with an idempotency key.
     pub delivery: Option<Attempt>,
@@ -269,7 +269,7 @@ pub struct Settlement {
     pub account: AccountId,
     /// The key.
     pub request: RequestId,
-    /// What the charge was booked on.
+    /// The usage row that the charge was booked on.
     pub line: UsageLine,
 }
 
@@ -277,13 +277,13 @@ pub struct Settlement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refund {
-    /// Who gets the refund.
+    /// The keys and budgets that the refund credits.
     pub account: AccountId,
     /// The key that was charged.
     pub key: KeyNumber,
     /// How much.
     pub amount: Credits,
-    /// What the charge was booked on.
+    /// The usage row that the charge was booked on.
     pub line: UsageLine,
     /// The UTC day that the charge was booked on; the refund is booked on the same.
     pub day: Day,
@@ -291,19 +291,19 @@ pub struct Refund {
     pub request_path: Arc<str>,
     /// Which attempt failed, for a request with an idempotency key. The refund also forgets the key.
     pub delivery: Option<Attempt>,
-    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund gives
-    /// the place back. Just after a month begins, that may be the month after [`day`](Self::day).
+    /// The month whose count of its route the charge has a place in, if the route has volume tiers. The refund frees
+    /// the place. Just after a month begins, that may be the month after [`day`](Self::day).
     pub counted_in: Option<Month>,
 }
 
 impl Refund {
     /// The same refund, booked on the account's first key: for a charge whose key was deleted since. Only the account
-    /// and its first key get the credits back, and no budget between the two.
+    /// and its first key get the credits back, and no budget in between.
     pub(crate) fn of_first_key(self) -> Self {
         Self { key: KeyNumber::FIRST, ..self }
     }
 
-    /// The route in whose count the refund gives a place back.
+    /// The route in whose count the refund frees a place.
     #[must_use]
     pub fn counted_route(&self) -> Option<CountedRoute> {
         self.counted_in.map(|_| CountedRoute::of(&self.line))
@@ -311,10 +311,10 @@ impl Refund {
 }
 
 impl Receipt {
-    /// The refund of this charge; `None` when there is nothing to give back. A hold is not refunded but
+    /// The refund of this charge; `None` when there is nothing to refund. A hold is not refunded but
     /// [released](Self::hold_update).
     ///
-    /// A later attempt at a request with an idempotency key was not charged itself; its refund gives back the first
+    /// A later attempt at a request with an idempotency key was not charged itself; its refund returns the first
     /// attempt's charge.
     #[must_use]
     pub fn into_refund(self) -> Option<Refund> {
@@ -340,7 +340,7 @@ impl Receipt {
         self.volume.as_ref().map(|volume| if self.repeated { self.day.month() } else { volume.month })
     }
 
-    /// What to record once a response has been passed on; `None` without an idempotency key.
+    /// The record to write once a response has been passed on; `None` without an idempotency key.
     #[must_use]
     pub fn settlement(&self) -> Option<Settlement> {
         let Attempt { request, .. } = self.delivery.clone()?;

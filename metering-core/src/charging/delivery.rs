@@ -131,7 +131,7 @@ impl Fingerprint {
     }
 }
 
-/// What is stored with a charge that has an idempotency key.
+/// The data that is stored with a charge that has an idempotency key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryTerms {
     /// Which request the key is for.
@@ -166,7 +166,7 @@ pub struct Attempt {
 /// Why a request with a known idempotency key is neither forwarded nor charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repetition {
-    /// The key belongs to another request.
+    /// The key was used for another request.
     OtherRequest,
     /// An earlier attempt may still be in progress.
     InProgress {
@@ -188,7 +188,7 @@ impl Repetition {
         }
     }
 
-    /// What happened, and what to do.
+    /// The error message: what happened, and what to do.
     pub(crate) const fn advice(&self) -> &'static str {
         match self {
             Self::OtherRequest => {

@@ -1,9 +1,9 @@
 //! Credits that are held for a request whose cost is known only after its response: the rule that settles a hold.
 //!
 //! A hold is committed like a charge: it lowers the balance, and counts against budgets and rate limits. It is settled
-//! once: what the response cost becomes usage, and the rest returns to the balance. A hold has a lease, which the
-//! process that serves the request renews. When the lease ends, any process settles the hold by its own rule, so every
-//! hold ends.
+//! once: the response's cost becomes usage, and the rest returns to the balance. A hold has a lease, which the process
+//! that serves the request renews. When the lease ends, any process settles the hold by its own rule, so every hold
+//! ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +21,8 @@ use crate::random::Randomness;
 use crate::random_id::random_id;
 use crate::usage::UsageLine;
 
-/// The id of a request: `req_` and 32 lower-case hex digits. What is held for a request has an id of its own, which says
-/// nothing; any other names its [charge](HoldId::of_charge).
+/// The id of a request: `req_` and 32 lower-case hex digits. The id of a request's hold is random, unless it is
+/// [derived from a charge](HoldId::of_charge).
 ///
 /// ```
 /// use metering_core::SystemRandomness;
@@ -45,18 +45,18 @@ random_id!(HoldId, HoldIdError, "req_");
 /// Makes a charge a hold: its price is held, and settled later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HoldTerms {
-    /// The id, used once. A [`Meter`](crate::Meter) gives each charge that it posts a new one.
+    /// The id, used once. A [`Meter`](crate::Meter) assigns a new one to each charge that it posts.
     pub id: HoldId,
     /// How long the hold stays open unless its lease is renewed. A [`Meter`](crate::Meter) keeps it within
     /// [`HoldTerms::LEASES`].
     pub lease: Duration,
-    /// What is captured when the cost is not reported, at most the hold.
+    /// The amount to capture when the cost is not reported, at most the hold.
     pub fallback: Credits,
 }
 
 impl HoldTerms {
-    /// The shortest and the longest lease. The meter renews in time only what is not shorter; a longer one would be
-    /// held long after its process has ended.
+    /// The shortest and the longest lease. The meter cannot renew a shorter lease in time; a longer one would be held
+    /// long after its process has ended.
     pub const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(86_400);
 
     /// The terms of a new hold.
@@ -66,7 +66,7 @@ impl HoldTerms {
     }
 }
 
-/// What an accepted charge holds.
+/// The hold of an accepted charge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     /// The hold.
@@ -82,15 +82,15 @@ pub struct Held {
 pub struct Hold {
     /// Its id.
     pub id: HoldId,
-    /// Whose credits it holds.
+    /// The account whose credits it holds.
     pub account: AccountId,
     /// The key that the request came with.
     pub key: KeyNumber,
-    /// How much it holds, or held.
+    /// The amount that it holds, or held.
     pub amount: Credits,
-    /// What is captured when the cost is not reported.
+    /// The amount to capture when the cost is not reported.
     pub fallback: Credits,
-    /// What its usage is booked on.
+    /// The usage row that its usage is booked on.
     pub line: UsageLine,
     /// The requested path.
     pub request_path: Arc<str>,
@@ -100,7 +100,7 @@ pub struct Hold {
     pub expires_at: Timestamp,
     /// How it was settled; `None` while it is open.
     pub settled: Option<SettledHold>,
-    /// The tokens that were counted for it when it was opened; `None` if nobody had a limit on them.
+    /// The tokens that were counted for it when it was opened; `None` if no limit on tokens applied.
     pub tokens: Option<HeldTokens>,
     /// The name of the upstream that served its request, once it is settled; `None` if its route names none, or none
     /// served it.
@@ -110,7 +110,7 @@ pub struct Hold {
 /// How a hold was settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SettledHold {
-    /// What was captured. More than was held only if the operator allows debts.
+    /// The captured amount. More than was held only if the operator allows debts.
     pub captured: Credits,
     /// Why.
     pub reason: SettleReason,
@@ -132,10 +132,10 @@ named_enum! {
     }
 }
 
-/// What to do with an open hold.
+/// How to update an open hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HoldAction {
-    /// Capture what the request cost.
+    /// Capture the cost of the request.
     Capture {
         /// The cost, zero or more.
         cost: Credits,
@@ -172,7 +172,7 @@ pub struct HoldUpdate {
     /// Otherwise it is the month in which the hold was opened.
     pub counted_in: Option<Month>,
     /// For a [capture](HoldAction::Capture): the tokens that the request used, which then count instead of those that
-    /// were held. If they are not known, those stay.
+    /// were held. If they are not known, the held tokens stay counted.
     pub tokens: Option<u32>,
     /// If the update settles the hold: the name of the upstream that served the request.
     pub upstream: Option<Arc<str>>,
@@ -185,14 +185,14 @@ impl HoldUpdate {
         Self { account, id, action, delivery: None, counted_in: None, tokens: None, upstream: None }
     }
 
-    /// The route in whose count the update may give a place back, if this is its hold: a release, of a route with
-    /// volume tiers.
+    /// The route in whose count the update may free a place, if this is its hold: a release, of a route with volume
+    /// tiers.
     #[must_use]
     pub fn counted_route(&self, hold: &Hold) -> Option<CountedRoute> {
         matches!(self.action, HoldAction::Release).then(|| CountedRoute::of(&hold.line))
     }
 
-    /// The tokens that the request used; `None` if they are not known, so that those that were held stay counted.
+    /// The tokens that the request used; `None` if they are not known, so the held tokens stay counted.
     pub(crate) fn used_tokens(&self) -> Option<u32> {
         match self.action {
             HoldAction::Capture { .. } => self.tokens,
@@ -211,12 +211,12 @@ pub struct HoldUpdated {
     pub balance: Credits,
     /// Whether this update changed the hold.
     pub changed: bool,
-    /// What the request cost above the hold, captured or not. Zero unless this update captured.
+    /// The request's cost above the hold, captured or not. Zero unless this update captured.
     pub excess: Credits,
 }
 
 impl Hold {
-    /// How long a settled hold is kept, so that its request can be looked up.
+    /// How long a settled hold is kept for look-ups of its request.
     pub const RETENTION: Duration = RequestId::RETENTION;
 
     /// The hold that an accepted charge opens.
@@ -248,7 +248,7 @@ impl Hold {
         }
     }
 
-    /// What it holds now: nothing once it is settled.
+    /// The amount that it holds now: zero once it is settled.
     #[must_use]
     pub fn held(&self) -> Credits {
         if self.settled.is_some() { Credits::ZERO } else { self.amount }
@@ -260,7 +260,7 @@ impl Hold {
         self.settled.map(|settled| settled.at.saturating_add(Self::RETENTION))
     }
 
-    /// The hold after an action at `now`, and what the request cost above the hold; `None` if nothing changes.
+    /// The hold after an action at `now`, and the request's cost above the hold; `None` if nothing changes.
     pub(crate) fn after(&self, action: HoldAction, now: Timestamp) -> Option<(Self, Credits)> {
         if self.settled.is_some() {
             return None;

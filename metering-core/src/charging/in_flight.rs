@@ -1,7 +1,7 @@
 //! Requests and streams in flight, counted for keys with a limit on them.
 //!
-//! The counts are in this process's memory: a limit applies per process, and a restart begins at zero. A [`Slot`] is
-//! given back when it is dropped, however its request ends.
+//! The counts are in this process's memory: a limit applies per process, and a restart begins at zero. Dropping a
+//! [`Slot`] frees it, however its request ends.
 
 use std::collections::HashMap;
 use std::fmt;

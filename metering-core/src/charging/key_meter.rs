@@ -14,11 +14,11 @@ use crate::events::event_data::{BudgetEvent, EventData, KeyEvent};
 use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 
-/// What was requested and spent with a key and its child keys, in the current periods. Kept only for keys whose
-/// terms are counted ([`KeyTerms::is_counted`]).
+/// Requests and spending with a key and its child keys, in the current periods. Kept only for keys whose terms are
+/// counted ([`KeyTerms::is_counted`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KeyMeter {
-    /// What was spent in the budget's period. Zero without a budget.
+    /// Credits spent in the budget's period. Zero without a budget.
     pub spent: Spent,
     /// The highest alert raised in the budget's period.
     pub raised: AlertLevel,
@@ -39,7 +39,7 @@ pub struct KeyState {
     pub is_live: bool,
     /// Its terms.
     pub terms: Arc<KeyTerms>,
-    /// What counts against them.
+    /// The usage that counts against them.
     pub meter: KeyMeter,
 }
 
@@ -57,7 +57,7 @@ pub enum KeyLimit {
 pub struct ExhaustedBudget {
     /// The budget.
     pub budget: Budget,
-    /// How much of it was spent.
+    /// The amount spent.
     pub spent: Credits,
     /// The request's price.
     pub required: Credits,
@@ -131,7 +131,7 @@ impl KeyState {
     }
 
     /// The meter after the budget refused a request: it has exhausted the period of `now`. `None` if that is before the
-    /// newest period: the clock is wrong, and a request that changes nothing must not take the meter back.
+    /// newest period: the clock is wrong, and a request that changes nothing must not move the meter back.
     pub(crate) fn exhausted(&self, now: Timestamp) -> Option<KeyMeter> {
         let spent = self.meter.spent.at(&self.terms.budget?, now);
         let is_newest = spent.since >= self.meter.spent.since;
@@ -143,8 +143,8 @@ impl KeyState {
         if spent.since == self.meter.spent.since { self.meter.raised } else { AlertLevel::None }
     }
 
-    /// Raises the alert of the budget to what remains of it, or to exhausted after a refusal. Returns the events; none
-    /// when the newest period that anything counted in is over.
+    /// Raises the budget's alert to the level of its remaining credits, or to exhausted after a refusal. Returns the
+    /// events; none when the newest period that anything counted in is over.
     pub(crate) fn raise(&mut self, refused: bool, now: Timestamp) -> Vec<EventData> {
         let (Some(budget), threshold) = (self.terms.budget, self.terms.alert_below) else { return Vec::new() };
         if self.meter.spent.at(&budget, now).since != self.meter.spent.since {
@@ -161,7 +161,7 @@ impl KeyState {
         raised.into_iter().filter_map(event).collect()
     }
 
-    /// The meter after a hold of `day` was settled: what was held and not captured can be spent again. If more was
+    /// The meter after a hold of `day` was settled: the part that was not captured can be spent again. If more was
     /// captured than was held, the budget is exceeded.
     pub(crate) fn settled(&self, held: Credits, captured: Credits, day: Day) -> KeyMeter {
         match captured.checked_sub(held).filter(|excess| excess.is_positive()) {

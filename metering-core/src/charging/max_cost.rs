@@ -1,4 +1,4 @@
-//! The most that a request may cost, as its client says. It is checked before anything is paid or charged.
+//! The most that a request may cost, as set by its client. It is checked before anything is paid or charged.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use crate::text_traits::text_traits;
 
 /// The most that a request may cost, in credits.
 ///
-/// It is rounded up to a whole atom, so that a displayed price, rounded to ten decimals, covers the exact one.
+/// It is rounded up to a whole atom, so a displayed price, rounded to ten decimals, covers the exact one.
 ///
 /// ```
 /// use metering_core::Credits;
@@ -39,7 +39,7 @@ impl MaxCost {
         self.0
     }
 
-    /// What a client is told whose request costs more than this, or, if the price `is_maximum`, may cost more.
+    /// The error for a client whose request costs more than this or, if the price `is_maximum`, may cost more.
     pub(crate) fn exceeded_by(self, price: Credits, is_maximum: bool) -> String {
         let costs = if is_maximum { "may cost up to" } else { "costs" };
         format!("This request {costs} {price} credits, more than the {self} that it allows; nothing was charged.")

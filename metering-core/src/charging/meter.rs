@@ -95,11 +95,11 @@ impl Default for MeterConfig {
 /// How long a drain waits for holds that are being settled, and refunds that wait for a flush.
 const DRAIN_WAIT: Duration = Duration::from_secs(5);
 
-/// Charges requests durably: a decision is on disk before the caller gets it, unless it asks for it
+/// Charges requests durably: a decision is on disk before the caller gets it, unless the caller requests it
 /// [early](Meter::charge_early).
 ///
-/// Cheap to share behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
-/// what it accepted, as long as its runtime lives.
+/// Cheap to clone, behind an [`Arc`]. Shut it down with [`Meter::drain`]. A meter that is dropped instead still commits
+/// accepted charges, as long as its runtime runs.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -207,7 +207,8 @@ impl Meter {
     }
 
     /// Refunds a charge whose response could not be delivered. If the queue is full, waits instead of failing: a refund
-    /// must not get lost. A hold is released. Returns the balance after it; `None` when there was nothing to refund.
+    /// must not get lost. A hold is released. Returns the balance after the refund; `None` when there was nothing to
+    /// refund.
     ///
     /// ```
     /// use metering_core::{Charge, Decision, MemoryStore, Service};
@@ -295,7 +296,7 @@ impl Meter {
         self.stats.failed_at().map(|at| at.elapsed())
     }
 
-    /// What the meter has done so far.
+    /// The meter's counters.
     #[must_use]
     pub fn stats(&self) -> &MeterStats {
         &self.stats

@@ -28,7 +28,7 @@ pub enum Outcome {
     Refunded(Option<Credits>),
     /// The settlement is done, whether or not its key was still stored.
     Settled,
-    /// The hold after an update; `None` when there is no such hold, or no longer.
+    /// The hold after an update; `None` when there is no such hold any more.
     Hold(Option<HoldUpdated>),
     /// The store cannot record this posting, for this reason. It changed nothing, and the rest of its batch is not
     /// affected.
@@ -38,7 +38,7 @@ pub enum Outcome {
 /// The stored result of a charge with a request id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredResult {
-    /// What was charged, or held.
+    /// The charged or held amount.
     pub charged: Credits,
     /// The balance after it.
     pub balance: Credits,

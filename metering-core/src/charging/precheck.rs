@@ -1,7 +1,7 @@
-//! Which requests would be refused whatever their body says: the part of the charge rule that needs no commit.
+//! Which requests would be refused whatever their body: the part of the charge rule that needs no commit.
 //!
-//! It reads what the charge reads, changes nothing, and never refuses what the charge would accept. Budgets, requests
-//! in flight and idempotency keys are left to the charge.
+//! It reads the rows that the charge reads, changes nothing, and never refuses a charge that would be accepted.
+//! Budgets, requests in flight and idempotency keys are left to the charge.
 
 use crate::access::issued_key::KeyHolder;
 use crate::access::key_use::{KeyRefusal, KeyUse};
@@ -10,8 +10,8 @@ use crate::charging::rate::{RateStatus, RateWindows};
 use crate::charging::refusal::Refusal;
 use crate::charging::rule::{self, Debit};
 
-/// Checks a request of this key. `taking` is what it takes from the balance; `None` if it may take nothing, because it
-/// may be a repetition or be refused for another reason: then only the key is checked.
+/// Checks a request of this key. `taking` is the amount it takes from the balance; `None` if it may take nothing,
+/// because it may be a repetition or be refused for another reason: then only the key is checked.
 ///
 /// # Errors
 /// Why the charge would be refused.
@@ -55,7 +55,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_795_262_400_000);
 
-    /// An account with this balance whose alert was raised, and so many requests in this minute, of which two may be.
+    /// An account with this balance whose alert was raised, with this many requests in this minute, of two allowed.
     fn holder(balance: i64, raised: AlertLevel, requests: u32, key_requests: u32) -> KeyHolder {
         let id: AccountId = "org_0123456789abcdef0123".parse().unwrap();
         let limits = RateLimits::per_minute(2);
@@ -81,7 +81,7 @@ mod tests {
         let atoms = Credits::from_atoms;
         let (charge, hold) = (Some(Debit::Charge(atoms(5))), Some(Debit::Hold(atoms(5))));
         let (quiet, raised) = (AlertLevel::None, AlertLevel::Exhausted);
-        // holder, route, what is taken, why it is refused
+        // holder, route, amount, refusal
         let table = [
             (holder(1, quiet, 0, 0), "/a", charge, None),
             (holder(1, quiet, 0, 0), "/b", charge, Some("key")),

@@ -16,8 +16,8 @@ pub struct Window {
 impl Window {
     /// The window for `index`: an empty one if `index` is newer, or if the clock stepped back to it.
     ///
-    /// A slightly older `index` (another node's clock lags) counts in the newest window, so that small clock
-    /// differences never give an account the same window twice.
+    /// A slightly older `index` (another node's clock lags) counts in the newest window, so small clock differences
+    /// never give an account the same window twice.
     fn at(self, index: i64, stepped_back: bool) -> Self {
         let is_other = if stepped_back { index != self.index } else { index > self.index };
         if is_other { Self { index, count: 0 } } else { self }
@@ -117,7 +117,7 @@ impl RateStatus {
     /// The use of `limits` at `now`, given the windows of the last accepted request.
     #[must_use]
     pub fn of(limits: RateLimits, minute: Window, day: Window, now: Timestamp) -> Self {
-        // Both windows come from the newest accepted clock reading; its minute tells how far back `now` is.
+        // Both windows come from the newest accepted clock reading; its minute shows how far `now` lags behind.
         let minutes_back = minute.index.saturating_sub(now.minute());
         Self {
             limits,
@@ -135,7 +135,7 @@ impl RateStatus {
         [LimitWindow::Day, LimitWindow::Minute].into_iter().find(|window| self.remaining(*window) == Some(0))
     }
 
-    /// How many minutes a clock may be behind the newest reading and still count in its minute. A larger step back
+    /// How many minutes a clock may lag behind the newest reading and still count in its minute. A larger step back
     /// means that the newest reading was wrong; it must not block the account until that minute comes.
     const MINUTES_OF_LAG: i64 = 1;
     /// The same for the day. A clock set back by minutes just after midnight does not give an account the same day

@@ -1,5 +1,5 @@
-//! Why a charge is refused. Whatever clients and operators learn of a refusal follows from what is declared here: its
-//! error code, its message, when to retry, and its names in traces and metrics.
+//! Why a charge is refused. All texts and codes of a refusal are declared here, for clients and operators: its error
+//! code, its message, when to retry, and its names in traces and metrics.
 
 use crate::access::key::KeyFault;
 use crate::access::key_use::KeyRefusal;
@@ -26,19 +26,19 @@ const RETRY_SOON_SECONDS: u64 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The key is unknown, or it or a parent key is not live; callers cannot tell which.
+    /// The key is unknown, or it or a parent key is not live; callers cannot distinguish these.
     #[error("Nothing was charged: {}.", KeyFault::NotLive)]
     UnknownKey,
     /// The key may not be used for this request.
     #[error("Nothing was charged: {}", .0.advice())]
     Key(KeyRefusal),
-    /// The key, or a parent key, has as many requests in flight as it may have.
-    #[error("This key has as many requests in flight as it may have; nothing was charged. Wait for one to end.")]
+    /// The key, or a parent key, has reached its limit of requests in flight.
+    #[error("This key has reached its limit of requests in flight; nothing was charged. Wait for one to end.")]
     TooManyInFlight,
     /// The budget of the key, or of a parent key, does not cover the price.
     #[error("{}", budget_advice(.exhausted))]
     KeyBudget {
-        /// The budget, and how much of it was spent.
+        /// The budget, and the amount spent of it.
         exhausted: ExhaustedBudget,
         /// The use of the rate limits.
         rate: RateStatus,
@@ -127,7 +127,7 @@ impl RefusalKind {
 }
 
 impl Refusal {
-    /// The refusal by a key's limit. `rate` is what an accepted charge would have reported.
+    /// The refusal by a key's limit. `rate` is the rate report of an accepted charge.
     pub(crate) const fn of_limit(limit: KeyLimit, rate: RateStatus) -> Self {
         match limit {
             KeyLimit::Rate(window, rate) => Self::RateLimited { window, rate },

@@ -1,4 +1,4 @@
-//! Which retries get the response of an earlier attempt, instead of being charged again.
+//! Which retries get the response of an earlier attempt instead of being charged again.
 //!
 //! Stock clients give up after a timeout and send the request again, two or three times. Each attempt would be paid for
 //! and thrown away. So on routes with `"replay": true` the gateway continues the first attempt, and a request that is
@@ -65,28 +65,28 @@ impl ReplayKey {
     }
 }
 
-/// Whether a request says that it may be a retry.
+/// Whether a request is marked as a possible retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// It does not.
     No,
-    /// Its client counts its retries, and sends one because it did not get the response.
+    /// Its client counts its retries, and sends this one because it did not get the response.
     Counted,
-    /// It has an idempotency key: whatever has the same one is the same request.
+    /// It has an idempotency key: requests with the same one are the same request.
     Keyed,
 }
 
-/// How far an earlier attempt has come.
+/// The state of an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// It is being served, or its client was cut off before it had all of the response.
     Undelivered,
-    /// Its client got all of the response.
+    /// Its client received the complete response.
     Delivered,
 }
 
 impl Retry {
-    /// What the headers of a request say.
+    /// What a request's headers show about a retry.
     ///
     /// ```
     /// use metering_core::charging::Retry;
@@ -119,7 +119,7 @@ impl Retry {
 }
 
 /// Whether to keep a response for retries: only if it was paid for. A retry of a request that was refused, refunded, or
-/// failed for free is served as a new one. `header` returns a header of the response.
+/// failed without a charge is served as a new one. `header` returns a header of the response.
 #[must_use]
 pub fn is_kept<'h>(status: u16, header: impl Fn(&'static str) -> Option<&'h str>) -> bool {
     let is_error = status >= 400;

@@ -54,13 +54,13 @@ impl RequestId {
         Self(format!("{KEY_PREFIX}{text}"))
     }
 
-    /// The id that a proxy gave to a request. It contains a space, so it never equals an id that a client chose.
+    /// The id that a proxy assigned to a request. It contains a space, so it never equals an id that a client chose.
     pub(crate) fn of_proxy(&self) -> Self {
         Self(format!("{PROXY_PREFIX}{}", self.0))
     }
 
-    /// The stored form of the id for a request with this key of its account. Ids are per key, so that no key repeats a
-    /// charge of another key or gets its refund.
+    /// The stored form of the id for a request with this key of its account. Ids are per key, so no key can repeat
+    /// another key's charge or get its refund.
     ///
     /// ```
     /// use metering_core::RequestId;
@@ -81,7 +81,7 @@ impl RequestId {
     /// Parses an id in its stored form.
     ///
     /// # Errors
-    /// As [`RequestId::parse`].
+    /// See [`RequestId::parse`].
     pub fn from_stored(text: &str) -> Result<Self, RequestIdError> {
         let numbered = text.strip_prefix(NUMBER_PREFIX).and_then(|rest| rest.split_once(' '));
         let of_key = numbered.filter(|(number, _)| number.parse::<u32>().is_ok()).map_or(text, |(_, rest)| rest);

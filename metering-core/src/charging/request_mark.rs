@@ -1,4 +1,4 @@
-//! What the id of a request says: when it was made, and if it was charged: when, with which key and for which route.
+//! The contents of a request's id: when it was made, and if it was charged: when, with which key and for which route.
 //! So a charge is found by the id of its request, and nothing is stored for it (ADR 47).
 //!
 //! | bytes | |
@@ -26,7 +26,7 @@ const COMMITTED: u8 = 0x80;
 const COMMIT_WAIT: Duration = Duration::from_secs(10);
 
 impl HoldId {
-    /// A new id of a request that comes in at `now`, and has not been charged.
+    /// A new id for a request that arrives at `now`, and has not been charged.
     ///
     /// ```
     /// use metering_core::charging::HoldId;

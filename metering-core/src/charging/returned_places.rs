@@ -1,4 +1,4 @@
-//! Places in a route's month that refunds have given back, with the prices that they had.
+//! Places in a route's month that refunds have freed, with the prices that they had.
 //!
 //! Without them, a refund would free the last place of the count, whatever the refunded request had cost: ten free
 //! requests that are refunded after an eleventh was charged would leave nine free ones, not ten.
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::catalogue::VolumeTiers;
 use crate::money::credits::Credits;
 
-/// How many places were given back at which price. The next requests take them, the cheapest first.
+/// How many places were freed at which price. The next requests take them, the cheapest first.
 ///
 /// Its text form is for stores: `atoms:places`, by ascending price and separated by commas.
 ///
@@ -24,7 +24,8 @@ use crate::money::credits::Credits;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReturnedPlaces {
-    /// `(price, places)`, by ascending price. No price twice, and none without places. At most [`VolumeTiers::MAX`].
+    /// `(price, places)`, by ascending price. No price occurs twice, and no price is without places. At most
+    /// [`VolumeTiers::MAX`].
     places: Vec<(Credits, u32)>,
 }
 
@@ -51,8 +52,8 @@ impl ReturnedPlaces {
         self.places.iter().copied()
     }
 
-    /// Adds a place. If there are too many prices, which needs a new catalogue in the same month, the dearest places
-    /// get the price of the next cheaper ones.
+    /// Adds a place. If there are too many prices, which needs a new catalogue in the same month, the most expensive
+    /// places get the price of the next cheaper ones.
     pub(crate) fn add(&mut self, price: Credits) {
         match self.places.binary_search_by_key(&price, |(price, _)| *price) {
             Ok(index) => self.places[index].1 = self.places[index].1.saturating_add(1),

@@ -7,7 +7,7 @@ use crate::charging::refusal::Refusal;
 use crate::clock::Timestamp;
 use crate::money::credits::Credits;
 
-/// What a request takes from the balance.
+/// The amount that a request takes from the balance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Debit {
     /// Its price.
@@ -16,12 +16,12 @@ pub(crate) enum Debit {
     Hold(Credits),
     /// The same, backed by a signed payment, which is executed once the cost is known.
     Backed(Credits),
-    /// Nothing: the request is within the free allowance of its route.
+    /// Zero: the request is within the free allowance of its route.
     Nothing,
 }
 
 impl Debit {
-    /// What a request takes at this price. If the price is that of a volume tier, zero is a free allowance.
+    /// The amount that a request takes at this price. At the price of a volume tier, zero is a free allowance.
     pub(crate) fn of(price: Credits, is_hold: bool, is_by_volume: bool) -> Self {
         match is_hold {
             _ if is_by_volume && price == Credits::ZERO => Self::Nothing,
@@ -42,9 +42,9 @@ impl Debit {
 /// Applies one charge or hold: checks the rate limits first, then the balance.
 ///
 /// The rule for a charge is *balance above zero*, not *balance covers the price*: the last accepted request may take
-/// the balance below zero, by less than its own price. A hold must be covered in full, because what it holds may not be
-/// spent twice; one that a signed payment backs may take the balance below zero. A request within a free allowance needs
-/// no balance. A refused request changes nothing and does not count towards the limits.
+/// the balance below zero, by less than its own price. A hold must be covered in full, because held credits must not be
+/// spent twice; one that a signed payment backs may take the balance below zero. A request within a free allowance
+/// needs no balance. A refused request changes nothing and does not count towards the limits.
 ///
 /// # Errors
 /// Why the request was refused.
@@ -73,7 +73,7 @@ pub(crate) fn apply(state: &mut MeterState, taking: Debit, now: Timestamp) -> Re
         return Err(insufficient());
     }
     // `used` and `held` would only overflow after more credits were spent than can exist; even then, refusing is safe.
-    // Their sum must fit too, since what is held becomes used.
+    // Their sum must fit too, since held credits become used.
     used.checked_add(held).and_then(|sum| sum.checked_add(amount)).ok_or_else(insufficient)?;
     let balance = balance.checked_sub(amount).ok_or_else(insufficient)?;
     let sum = |of: Credits| of.checked_add(amount).ok_or_else(insufficient);
@@ -87,17 +87,17 @@ pub(crate) fn apply(state: &mut MeterState, taking: Debit, now: Timestamp) -> Re
     Ok(RateStatus { minute, day, ..rate })
 }
 
-/// Settles a hold: what was captured is used, and the rest of what was held returns to the balance.
+/// Settles a hold: the captured part is used, and the rest returns to the balance.
 ///
 /// Returns `false`, and changes nothing, when an amount would overflow, now or when the account's other holds are
-/// settled. That cannot happen if no more is captured than was held.
+/// settled. That cannot happen if at most the hold is captured.
 #[must_use]
 pub(crate) fn apply_settled(state: &mut MeterState, held: Credits, captured: Credits) -> bool {
     let totals = state.totals;
     let settled = || {
         let balance = totals.balance.checked_sub(captured.checked_sub(held)?)?;
         let (used, held) = (totals.used.checked_add(captured)?, totals.held.checked_sub(held)?);
-        // What is still held may become used, or return to the balance.
+        // Held credits may become used, or return to the balance.
         used.checked_add(held).and(balance.checked_add(held))?;
         Some(Totals { balance, used, held, ..totals })
     };
@@ -114,7 +114,7 @@ pub(crate) fn apply_refund(state: &mut MeterState, amount: Credits) -> bool {
     let totals = state.totals;
     let refunded = || {
         let (balance, used) = (totals.balance.checked_add(amount)?, totals.used.checked_sub(amount)?);
-        // What is held may return to the balance.
+        // Held credits may return to the balance.
         balance.checked_add(totals.held)?;
         Some(Totals { balance, used, ..totals })
     };

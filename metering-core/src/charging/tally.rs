@@ -1,7 +1,8 @@
 //! The pure half of a commit: applies a batch of postings to loaded accounts and collects the rows to write.
 //!
-//! [`decide`](super::batch::decide) loads what a posting depends on and applies the posting. A row is written once however
-//! many postings of the batch change it. Accounts and usage lines have the backend's own numbers, `K` and `L`.
+//! [`decide`](super::batch::decide) loads the rows that a posting depends on and applies the posting. A row is written
+//! once however many postings of the batch change it. Accounts and usage lines have the backend's own numbers, `K` and
+//! `L`.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -59,7 +60,7 @@ pub(crate) struct Tally<K, L> {
     events: Vec<(K, NewEvent)>,
 }
 
-/// What usage of a batch is summed by.
+/// The key by which usage of a batch is summed.
 type Row<K, L> = (K, Day, L, KeyNumber, UsageKind);
 
 #[derive(Debug)]
@@ -79,7 +80,7 @@ struct UsageDelta {
 }
 
 impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
-    /// A batch of about so many postings, decided at `now`.
+    /// A batch of about this many postings, decided at `now`.
     #[must_use]
     pub(crate) fn new(now: Timestamp, postings: usize) -> Self {
         // In a large batch, accounts are rarely all different.
@@ -114,10 +115,10 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     /// result for its request id with this key ([`RequestId::of_key_number`]). If that opened a hold
     /// ([`Tally::missing_hold`]), load it first.
     ///
-    /// Refused, in this order: what the key may not be used for ([`KeyUse::check`](crate::access::KeyUse::check)),
+    /// Refused, in this order: uses that the key does not allow ([`KeyUse::check`](crate::access::KeyUse::check)),
     /// requests in flight, the most that the request may cost, an idempotency key that is in use, the account's rate
-    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key holds for its parent keys
-    /// too.
+    /// limits and balance, limits on tokens, the key's rate limits and budget. A rule for a key applies to its parent
+    /// keys too.
     ///
     /// # Panics
     /// When the account, the key, a parent key, the count of the charge's route, or a window of tokens was not loaded.
@@ -235,7 +236,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     }
 
     /// Refunds one charge of a loaded account and returns the balance after it. `remembered` is the stored result for
-    /// its idempotency key. Whether the key is still live makes no difference.
+    /// its idempotency key. It does not matter whether the key is still live.
     ///
     /// # Panics
     /// When the account or the key was not loaded, or a parent key.

@@ -1,9 +1,9 @@
 //! Limits on tokens per minute, of an account or of a key.
 //!
-//! What a request may use counts from its hold on, and what it used replaces that when the hold is settled, in the minute
-//! in which the hold was opened. If that minute is over, what was used beyond the hold counts in the current one: otherwise
-//! requests that last longer than a minute would use tokens that count nowhere. Nothing here is loaded for requests that use
-//! no tokens, or whose account and keys have no such limit.
+//! A request's expected tokens count from its hold on. When the hold is settled, the tokens used replace them, in the
+//! minute in which the hold was opened. If that minute is over, the tokens beyond the hold count in the current one:
+//! otherwise the tokens of requests longer than a minute would count nowhere. Nothing here is loaded for requests that
+//! use no tokens, or whose account and keys have no such limit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -68,8 +68,8 @@ pub struct HeldTokens {
 pub struct HeldTokensError;
 
 impl HeldTokens {
-    /// The window after the hold was settled: what was `used` replaces what was held, if that is still its minute.
-    /// Otherwise what was used beyond it is added.
+    /// The window after the hold was settled: the `used` tokens replace the held ones, if that is still its minute.
+    /// Otherwise the tokens beyond the hold are added.
     #[must_use]
     pub(crate) fn settled_in(&self, window: Window, used: u32, now: Timestamp) -> Window {
         let current = window.at_minute(now);
@@ -140,7 +140,7 @@ mod tests {
             (window(7, 100), 8, 90, window(8, 50)),
             (window(7, 100), 8, 40, window(7, 100)),
             (window(7, 100), 70, 90, window(70, 50)),
-            // It was opened by a clock that was far ahead.
+            // Its clock was far ahead when it was opened.
             (window(7, 100), 2, 0, window(7, 100)),
             (window(7, 100), 2, 90, window(2, 50)),
         ];

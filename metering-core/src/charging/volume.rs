@@ -1,7 +1,7 @@
 //! How many requests an account has made to a route in the calendar month, for routes with volume tiers.
 //!
 //! The count is decided and written in the transaction of the charge, so no two requests have the same number,
-//! whichever nodes they go through. A refund gives back what its request was charged, and its place in that tier.
+//! whichever nodes they go through. A refund returns the request's charge, and frees its place in that tier.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::clock::{Month, Timestamp};
 use crate::money::credits::Credits;
 use crate::usage::UsageLine;
 
-/// A route whose requests are counted: what their usage is booked on, without the kind of client.
+/// A route whose requests are counted: the usage row without the kind of client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CountedRoute {
     /// The route's template.
@@ -36,33 +36,33 @@ impl CountedRoute {
 pub struct VolumeTerms {
     /// The prices.
     pub tiers: Arc<VolumeTiers>,
-    /// The most that the request may cost, as its client says. It is refused if its tier costs more.
+    /// The most that the request may cost, as set by its client. It is refused if its tier costs more.
     pub max_cost: Option<MaxCost>,
 }
 
 /// The requests of an account to a route in the newest month that had any. Refunded requests are not among them.
 ///
-/// While the catalogue keeps its prices, what the account's kept requests of the month cost is the total of the tiers
-/// for all places that were ever taken, less the prices of [`returned`](Self::returned) ones. So when none are left, it
-/// is the total of the tiers for [`requests`](Self::requests), whatever was refunded, and when.
+/// While the catalogue keeps its prices, the cost of the account's kept requests of the month is the total of the tiers
+/// for all places that were ever taken, less the prices of [`returned`](Self::returned) ones. So when no places are
+/// left, it is the total of the tiers for [`requests`](Self::requests), whatever was refunded, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Volume {
     /// Which month.
     pub month: Month,
     /// Requests accepted in it.
     pub requests: u32,
-    /// Places that refunds have given back, and that no request has taken since.
+    /// Places that refunds have freed, and that no request has taken since.
     pub returned: ReturnedPlaces,
 }
 
 /// The price of an account's next requests to a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NextRequests {
-    /// What the next request costs.
+    /// The price of the next request.
     pub(crate) price: Credits,
     /// How many requests have this price; `None` if all further ones do.
     pub(crate) left: Option<u32>,
-    /// What a request costs after that.
+    /// The price of a request after that.
     pub(crate) price_after: Option<Credits>,
 }
 
@@ -72,7 +72,7 @@ impl Volume {
     /// reading was wrong; it must not take the allowance of the months until then.
     const LAG: Duration = Duration::from_secs(3_600);
 
-    /// Reads what a store has. `returned` is [`Volume::returned_column`].
+    /// Reads the stored value. `returned` is [`Volume::returned_column`].
     ///
     /// # Errors
     /// When `returned` is malformed.
@@ -110,8 +110,8 @@ impl Volume {
     }
 
     /// The same without returned places that the next requests would take at the same prices anyway: those at the end
-    /// of the places that were taken. Places with a price that the catalogue no longer has are forgotten, so that new
-    /// prices take effect immediately.
+    /// of the places that were taken. Places with a price that the catalogue no longer has are dropped, so new prices
+    /// take effect immediately.
     fn trimmed(mut self, tiers: &VolumeTiers) -> Self {
         self.returned.retain_prices_of(tiers);
         while !self.returned.is_empty() {
@@ -242,7 +242,7 @@ mod tests {
             (volume(5, "0:5,7:2"), next(0, Some(5), Some(7)), 5),
             (volume(0, "0:10,3:4,7:10"), next(0, Some(10), Some(7)), 10),
             (volume(25, "3:5"), next(3, None, None), 0),
-            // Others are taken first, the cheapest before the others.
+            // Others are taken first, cheapest first.
             (volume(1, "0:10"), next(0, Some(10), Some(7)), 10),
             (volume(15, "0:2,7:4"), next(0, Some(2), Some(7)), 2),
             (volume(15, "7:6"), next(7, Some(6), Some(3)), 0),
@@ -278,11 +278,11 @@ mod tests {
         }
     }
 
-    /// What a month's kept requests cost does not depend on what was refunded, nor on when.
+    /// The cost of a month's kept requests does not depend on which requests were refunded, nor on when.
     #[test]
     fn kept_requests_cost_the_total_of_their_tiers() {
         let of_month = |last: u32, prices: [i64; 3]| tiers(&[(last, prices[0]), (last + 3, prices[1])], prices[2]);
-        // A request, or the refund of one that is kept, by its number.
+        // A kept request, or its refund, by its number.
         let steps = vec(option::weighted(0.4, 0..60_usize), 0..80);
         let sequences = (1..12_u32, [0..3_i64, 0..3_i64, 0..3_i64], steps);
         let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });

@@ -1,4 +1,4 @@
-//! The last 26 hours of the year 9999. Many write its end for "never", but jiff has no instants there, so that every
+//! The last 26 hours of the year 9999. Many write its end for "never", but jiff has no instants there; this way every
 //! instant has a date at every offset.
 
 use jiff::civil::date;
@@ -10,7 +10,8 @@ const DAY: i64 = 86_400_000;
 /// The last millisecond of the year.
 const END: i64 = START + 2 * DAY - 1;
 
-/// Reads RFC 3339 with a date on the last two days of the year 9999. What is later at UTC is the end of the year.
+/// Reads RFC 3339 with a date on the last two days of the year 9999. Times that fall after the end of the year in UTC
+/// are read as its last millisecond.
 pub(super) fn read(text: &str) -> Option<i64> {
     let pieces = Pieces::parse(text).ok()?;
     let days = match pieces.date() {

@@ -47,9 +47,9 @@ pub fn open_authorization<K>(
     Decided::Accepted((row, record))
 }
 
-/// Decides [`AuthorizationStore::use_authorization`](crate::store::AuthorizationStore::use_authorization): the record with
-/// what its request used, at most what it authorizes. If that is nothing, it is not executed, and expires unused. `None`
-/// when it is not pending, does not pay for usage, or has that already.
+/// Decides [`AuthorizationStore::use_authorization`](crate::store::AuthorizationStore::use_authorization): the record
+/// with the amount that its request used, at most what it authorizes. If that is nothing, it is not executed, and
+/// expires unused. `None` when it is not pending, does not pay for usage, or has that already.
 #[must_use]
 pub fn use_authorization(record: AuthorizationRecord, used: Credits, now: Timestamp) -> Option<AuthorizationRecord> {
     let usage = record.usage.filter(|usage| usage.used.is_none() && record.state == AuthorizationState::Pending)?;
@@ -64,7 +64,7 @@ pub fn use_authorization(record: AuthorizationRecord, used: Credits, now: Timest
 /// Decides [`AuthorizationStore::credit_authorization`](crate::store::AuthorizationStore::credit_authorization).
 ///
 /// Refused, in this order: [`AuthorizationCredited::NoSuchAccount`] without a record, or when the record names another
-/// account; [`AuthorizationCredited::NotPending`]; what [`credit_payment`] refuses. When accepted, the authorization
+/// account; [`AuthorizationCredited::NotPending`]; the refusals of [`credit_payment`]. When accepted, the authorization
 /// becomes [`AuthorizationState::Credited`] with the payment's transaction.
 pub fn credit_authorization<K>(
     credit: PaymentCredit,
@@ -91,7 +91,7 @@ pub fn credit_authorization<K>(
 }
 
 /// The new state of an authorization in this state, whose payment took a step; `None` when it does not change. Its
-/// payment is that of the transaction that it was credited for.
+/// payment has the transaction that it was credited for.
 #[must_use]
 pub const fn authorization_after(state: AuthorizationState, step: &SettlementStep) -> Option<AuthorizationState> {
     match (step, state) {
@@ -106,15 +106,15 @@ pub const fn authorization_after(state: AuthorizationState, step: &SettlementSte
 /// Whether an authorization keeps its place
 /// ([`AuthorizationStore::assign_gas_place`](crate::store::AuthorizationStore::assign_gas_place)).
 ///
-/// If it does not, [`gives_back_gas_place`] says whether to give the place back.
+/// If it does not, [`gives_back_gas_place`] decides whether to release the place.
 #[must_use]
 pub fn keeps_gas_place(record: &AuthorizationRecord, lowest: GasPlace) -> bool {
     record.gas.is_some_and(|place| place.wallet == lowest.wallet && place.nonce >= lowest.nonce)
 }
 
-/// The place that an authorization gives back when it fails, or when it gets a place in the wallet `next`. `None` when
-/// it has no place, when a transaction was signed for it, or when `next` is the same wallet: then the chain has passed
-/// the place.
+/// The place that an authorization releases when it fails, or when it gets a place in the wallet `next`. `None` when it
+/// has no place, when a transaction was signed for it, or when `next` is the same wallet: then the chain has passed the
+/// place.
 #[must_use]
 pub fn gives_back_gas_place(record: &AuthorizationRecord, next: Option<Address>) -> Option<GasPlace> {
     record.gas.filter(|place| record.submissions.is_empty() && next != Some(place.wallet))

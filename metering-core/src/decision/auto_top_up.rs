@@ -8,7 +8,7 @@ use crate::store::{AutoTopUpChange, AutoTopUpSet};
 
 use super::Decided;
 
-/// What is read before a card is charged.
+/// The rows read before a card is charged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopUpFacts {
     /// The account.
@@ -22,7 +22,7 @@ pub struct TopUpFacts {
 
 /// Decides [`PaymentStore::set_auto_top_up`](crate::PaymentStore::set_auto_top_up).
 ///
-/// A new rule goes on after a stop. A new card does not: the owner turns top-ups on again.
+/// A new rule restarts them after a stop. A new card does not: the owner turns top-ups on again.
 #[must_use]
 pub fn set_auto_top_up(current: AutoTopUp, change: AutoTopUpChange) -> Decided<AutoTopUp, AutoTopUpSet> {
     let changed = match change {
@@ -74,8 +74,8 @@ pub fn has_room(rule: &TopUpRule, charges: &[TopUpCharge]) -> bool {
     !is_open && charged.checked_add(rule.amount).is_some_and(|sum| sum <= rule.monthly_limit)
 }
 
-/// Whether an open charge may be sent to the processor: what was agreed still holds for this card, and the account can be
-/// credited. Otherwise it may have been sent before, but is not sent again.
+/// Whether an open charge may be sent to the processor: the agreement still applies to this card, and the account can
+/// be credited. Otherwise it may have been sent before, but is not sent again.
 #[must_use]
 pub fn may_send_top_up(charge: &TopUpCharge, account: Option<&Account>, settings: Option<&AutoTopUp>) -> bool {
     let sold = (&charge.plan_id, charge.amount, charge.currency);
@@ -87,7 +87,8 @@ pub fn may_send_top_up(charge: &TopUpCharge, account: Option<&Account>, settings
     account.is_some_and(|account| account.revoked_at.is_none()) && settings.is_some_and(is_agreed)
 }
 
-/// Stops automatic top-ups: the settings to write, and what their owner is told. `None` if they are off, or stopped before.
+/// Stops automatic top-ups: the settings to write, and the owner's notification. `None` if they are off, or stopped
+/// before.
 #[must_use]
 pub fn stop_top_ups(settings: AutoTopUp, reason: TopUpStop, now: Timestamp) -> Option<(AutoTopUp, NewEvent)> {
     let rule = settings.rule.as_ref().filter(|_| settings.stopped.is_none())?;

@@ -7,7 +7,7 @@ use crate::access::key::KeyHash;
 use crate::signups::link::{EmailLink, LinkPurpose};
 use crate::store::StoreError;
 
-/// What is read before a session is opened.
+/// The rows read before a session is opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrowserSessionFacts {
     /// Whether the secret of the new session works.
@@ -31,7 +31,7 @@ pub struct BrowserSessionChanges {
 /// `None` when the secret of the session does not work.
 ///
 /// # Errors
-/// Then, when its token is in use.
+/// When its token is in use, which is checked last.
 pub fn open_browser_session(
     opened: BrowserSession,
     facts: BrowserSessionFacts,
@@ -42,7 +42,7 @@ pub fn open_browser_session(
     if facts.token_in_use {
         return Err(StoreError::Corrupt("the token of a new session is already in use".to_owned()));
     }
-    // Each member has sessions of its own, so that none signs out another.
+    // Each member has separate sessions, so none signs out another.
     let others = facts.others.into_iter().filter(|(session, _)| session.member == opened.member);
     let is_live = |(session, works): &(BrowserSession, bool)| *works && session.is_live(opened.created_at);
     let (mut live, mut ended): (Vec<_>, Vec<_>) = others.partition(is_live);
@@ -55,8 +55,8 @@ pub fn open_browser_session(
     Ok(Some(BrowserSessionChanges { opened, ended }))
 }
 
-/// The session that makes room for a new one: the least recently used of the key that then has the most, so that whoever
-/// was given a key cannot sign out its owner.
+/// The session that makes room for a new one: the least recently used of the key that then has the most, so whoever was
+/// given a key cannot sign out its owner.
 fn place_to_free(live: &[(BrowserSession, bool)], opened: &BrowserSession) -> Option<usize> {
     let count = |secret: KeyHash| {
         let all = live.iter().map(|(session, _)| session).chain([opened]);
@@ -125,7 +125,7 @@ mod tests {
         let facts = |others| BrowserSessionFacts { is_live: true, token_in_use: false, others };
         let ended = |others| open_browser_session(session(at(30)), facts(others)).unwrap().unwrap().ended;
         assert_eq!(ended(others.clone()), [oldest]);
-        // One whose key is gone makes room.
+        // A session whose key is gone makes room.
         others[7].1 = false;
         assert_eq!(ended(others.clone()), [others[7].0.token]);
         others.truncate(19);

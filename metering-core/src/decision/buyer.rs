@@ -1,7 +1,7 @@
-//! Changes who buys for an account, and adds that to a receipt which names nobody.
+//! Changes the buyer of an account, and adds the buyer to a receipt without one.
 //!
-//! What a receipt says stays: purchases that were made keep the details of their time. Until something is bought, a change
-//! replaces the details, so an account has at most one record more than purchases.
+//! A receipt's contents never change: past purchases keep the details of their time. Until something is bought, a
+//! change replaces the details, so an account has at most one record more than purchases.
 
 use std::time::Duration;
 
@@ -11,21 +11,21 @@ use crate::clock::Timestamp;
 use crate::payments::buyer::{Buyer, BuyerRecord};
 use crate::store::ReceiptBuyerAdded;
 
-/// What is read before the details of a buyer change.
+/// The rows read before the details of a buyer change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuyerFacts {
     /// All records of the account, by time.
     pub records: Vec<BuyerRecord>,
-    /// Whether the account bought anything since the newest one began to hold.
+    /// Whether the account bought anything since the newest details took effect.
     pub has_bought: bool,
 }
 
-/// What to write.
+/// The rows to write.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BuyerChanges {
     /// Delete the record that begins then.
     pub deleted: Option<Timestamp>,
-    /// Write these, each in place of the one that begins at the same time.
+    /// Write these, each replacing the one that begins at the same time.
     pub written: Vec<BuyerRecord>,
 }
 

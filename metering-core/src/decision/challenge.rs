@@ -26,14 +26,14 @@ pub fn fail_challenge(challenge: Challenge) -> Option<Challenge> {
     (failures < Challenge::MAX_FAILURES).then_some(Challenge { failures, ..challenge })
 }
 
-/// Decides [`PaymentStore::rotate_key`](crate::PaymentStore::rotate_key). `facts` are those of the challenge's account.
-/// The challenge is deleted with the change.
+/// Decides [`PaymentStore::rotate_key`](crate::PaymentStore::rotate_key). `facts` are the facts of the challenge's
+/// account. The challenge is deleted with the change.
 ///
 /// `None`, in this order: when the challenge has expired; when its account does not exist or has another payer; when it
 /// is revoked.
 ///
 /// # Errors
-/// Then, when the new key is in use.
+/// When the new key is in use, which is checked last.
 pub fn rotate_key<K: Copy>(
     challenge: &Challenge,
     facts: KeyFacts<K>,

@@ -1,8 +1,8 @@
 //! Child accounts: created, filled, emptied and closed by their parent.
 //!
-//! Credits that are moved are granted to one account and taken from the other: what was bought, and what a reversal takes
-//! back, stays with the account that bought. A parent takes back at most what it gave. Otherwise it could take credits that
-//! the child bought, and only the child would owe them when their payment is reversed.
+//! Moved credits are granted to one account and taken from the other. Purchases, and their reversals, stay with the
+//! account that bought. A parent takes back at most the credits that it gave. Otherwise it could take credits that the
+//! child bought, and only the child would owe them when their payment is reversed.
 
 use super::entry::EntryChanges;
 use super::{Decided, active};
@@ -12,7 +12,7 @@ use crate::money::credits::Credits;
 use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::store::{ChildClosed, ChildCreated, CreditMove, CreditsMoved};
 
-/// What is read before a child is created.
+/// The rows read before a child is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewChildFacts {
     /// The parent, revoked or not.
@@ -46,25 +46,25 @@ pub fn create_child(facts: &NewChildFacts, most: u32) -> Decided<(), ChildCreate
     Decided::Accepted(())
 }
 
-/// What is read before credits are moved.
+/// The rows read before credits are moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoveFacts<K> {
     /// The parent, revoked or not, and its row.
     pub parent: Option<(K, Account)>,
-    /// The account that is to be its child, revoked or not, and its row. `None` if it is no child of the parent.
+    /// The account that should be its child, revoked or not, and its row. `None` if it is not a child of the parent.
     pub child: Option<(K, Account)>,
-    /// What the parent gave to the child, less what it took back. 0 if it is no child of the parent.
+    /// The credits that the parent gave to the child, minus those it took back. 0 if it is not a child of the parent.
     pub given: Credits,
-    /// What the same request of the parent moved before.
+    /// The credits that the same request of the parent moved before.
     pub before: Option<CreditMove>,
 }
 
 /// The entries to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MoveChanges<K> {
-    /// That of the parent.
+    /// The parent's entry.
     pub parent: EntryChanges<K>,
-    /// That of the child.
+    /// The child's entry.
     pub child: EntryChanges<K>,
 }
 
@@ -128,8 +128,8 @@ fn moved<K>(parent: (K, Account), child: (K, Account), amount: Credits, at: Time
 }
 
 /// Decides [`ChildAccountStore::close_child`](crate::store::ChildAccountStore::close_child), and returns the entries to
-/// write, if the child has credits. It is then revoked. `is_paying` says whether a payment of the child is on its way: it
-/// could not be credited any more.
+/// write, if the child has credits. It is then revoked. `is_paying` says whether a payment of the child is in progress:
+/// it could not be credited after the close.
 ///
 /// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Paying`];
 /// [`ChildClosed::Owes`]; [`ChildClosed::HasOwn`]; [`ChildClosed::OutOfRange`].
@@ -176,7 +176,7 @@ mod tests {
         "org_yyyyyyyyyyyyyyyyyyyy".parse().unwrap()
     }
 
-    /// A child with this balance, all of which its parent gave.
+    /// A child with this balance, all of it given by its parent.
     fn child(balance: i64) -> Account {
         let totals = Totals { balance: atoms(balance), granted: atoms(balance), ..Totals::default() };
         Account { id: child_id(), totals, ..account() }
@@ -193,7 +193,7 @@ mod tests {
         MoveFacts { parent: Some((1, account())), child: Some((2, child)), given, before }
     }
 
-    /// A child with a balance of five atoms, of which its parent gave so many, less what it took back.
+    /// A child with a balance of five atoms, of which its parent gave this many net.
     fn given(given: i64) -> MoveFacts<i64> {
         MoveFacts { given: atoms(given), ..facts(child(5), None) }
     }
@@ -220,10 +220,7 @@ mod tests {
         for (facts, amount, refusal) in table {
             assert_eq!(move_credits(facts, &wanted(amount)), Decided::Refused(refusal), "{amount}");
         }
-        assert!(
-            matches!(move_credits(given(3), &wanted(-3)), Decided::Accepted(_)),
-            "what was given can be taken back"
-        );
+        assert!(matches!(move_credits(given(3), &wanted(-3)), Decided::Accepted(_)), "given credits can be taken back");
         assert!(matches!(move_credits(given(0), &wanted(1)), Decided::Accepted(_)), "a child can always be given more");
         let again = move_credits(facts(child(0), Some(wanted(2))), &wanted(2));
         let (parent, child) = (Box::new(account()), Box::new(child(0)));
@@ -240,7 +237,7 @@ mod tests {
             assert_eq!((parent.entry.amount, child.entry.amount), (atoms(-amount), atoms(amount)));
             assert_eq!(parent.account.totals.balance, atoms(2 - amount));
             assert_eq!(child.account.totals.balance, atoms(5 + amount));
-            assert_eq!(parent.account.totals.purchased, account().totals.purchased, "it bought what it bought");
+            assert_eq!(parent.account.totals.purchased, account().totals.purchased, "its purchases do not change");
             assert_eq!(child.account.totals.purchased, Credits::ZERO);
             let kinds = [LedgerKind::TransferOut, LedgerKind::TransferIn];
             let shown =
@@ -256,7 +253,7 @@ mod tests {
             let account = child(balance);
             Account { totals: Totals { held: atoms(1), ..account.totals }, ..account }
         };
-        // facts, whether the child is paying, refusal, or what moves
+        // facts, whether the child is paying, refusal, or the move
         let table = [
             (facts(held(5), None), true, Err(ChildClosed::InProgress(atoms(1)))),
             (facts(child(5), None), true, Err(ChildClosed::Paying)),

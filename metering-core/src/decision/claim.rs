@@ -9,10 +9,10 @@ use crate::payments::payment::{PaymentRecord, PaymentUse};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{Claim, Claimed, Created, KeyDelivery, NewAccount, StoreError};
 
-/// What a claim does next, depending on its quote.
+/// The next step of a claim, depending on its quote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimStep {
-    /// Nothing: it is refused.
+    /// The claim is refused, with no further step.
     Refused(Claimed),
     /// The quote is open: [`claim_open`] decides whether its account is created.
     CreateAccount,
@@ -33,8 +33,7 @@ pub struct ClaimChanges {
     pub quote: QuoteState,
 }
 
-/// Begins to decide [`PaymentStore::claim_quote`](crate::PaymentStore::claim_quote). `quote` is the one with the
-/// claim's nonce.
+/// Begins to decide [`PaymentStore::claim_quote`](crate::PaymentStore::claim_quote). `quote` has the claim's nonce.
 ///
 /// Refused, in this order:
 /// - no quote has that nonce, or it is a top-up quote: [`Claimed::NoSuchQuote`];
@@ -52,12 +51,11 @@ pub fn claim_step(claim: &Claim, quote: Option<&Quote>) -> ClaimStep {
     }
 }
 
-/// Decides a claim of an open quote ([`ClaimStep::CreateAccount`]). `tx_used` says whether the transaction has a
-/// record.
+/// Decides a claim of an open quote ([`ClaimStep::CreateAccount`]). `tx_used` is true if the transaction has a record.
 ///
 /// Refused, in this order: [`Claimed::TxUsed`], [`Claimed::PayerTaken`], [`Claimed::OutOfRange`]. If the email address
-/// is taken, the account is created without one, even if it would only wait for it: a paid claim is not refused for
-/// that.
+/// is taken, the account is created without one, even if the address would still need verification: a paid claim is not
+/// refused for a taken address.
 ///
 /// # Errors
 /// After [`Claimed::TxUsed`], when the id or the key is in use.
@@ -99,7 +97,7 @@ pub fn claim_open(
 /// Refused with [`Claimed::AlreadyClaimed`] when the account is revoked.
 ///
 /// # Errors
-/// As [`replace_key`].
+/// See [`replace_key`].
 pub fn claim_paid<K: Copy>(claim: &Claim, facts: KeyFacts<K>) -> Result<Decided<KeyChanges<K>, Claimed>, StoreError> {
     let changes = replace_key(facts, claim.account.key, claim.now)?;
     Ok(changes.map_or(Decided::Refused(Claimed::AlreadyClaimed), Decided::Accepted))

@@ -18,7 +18,7 @@ pub struct OwnerFacts {
     pub payer_taken: bool,
 }
 
-/// What is read before an account is created.
+/// The rows read before an account is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CreateFacts {
     /// Any account, revoked or not, has its id, or has or had its key.

@@ -8,7 +8,7 @@ use crate::payments::payment::{PaymentRecord, PaymentUse};
 use crate::payments::quote::{NonceHash, Quote, QuoteState};
 use crate::store::{PaymentCredit, PaymentCredited, QuotePrecedence};
 
-/// What is read before a payment is credited.
+/// The rows read before a payment is credited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreditFacts<K> {
     /// The account, revoked or not, and its row.

@@ -12,7 +12,7 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 use crate::signups::link::{EmailLink, LinkHash, LinkPurpose};
 use crate::store::{EmailVerified, StoreError};
 
-/// What is read before an address is verified.
+/// The rows read before an address is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyFacts<K> {
     /// The link with the token.
@@ -62,7 +62,7 @@ impl<K: Clone> VerifyChanges<K> {
 /// verify, or another link would go to an address that is not verified.
 ///
 /// # Errors
-/// Then, when the token is in use.
+/// When the token is in use, which is checked last.
 pub fn open_email_link(
     new: EmailLink,
     account: Option<&Account>,
@@ -111,13 +111,13 @@ pub fn free_credits_entry(amount: Credits) -> NewLedgerEntry {
     NewLedgerEntry::new(LedgerKind::SignupBonus, amount, "Free credits of a new account")
 }
 
-/// Decides [`SignupStore::recover_key`](crate::store::SignupStore::recover_key). `facts` are those of the link's
+/// Decides [`SignupStore::recover_key`](crate::store::SignupStore::recover_key). `facts` are the facts of the link's
 /// account. The link is deleted with the change.
 ///
 /// `None` when the link is not live; then, when its account is revoked.
 ///
 /// # Errors
-/// Then, when the new key is in use.
+/// When the new key is in use, which is checked last.
 pub fn recover_key<K: Copy>(
     link: &EmailLink,
     facts: KeyFacts<K>,

@@ -1,4 +1,4 @@
-//! Which of an account's ended keys are deleted, so that an account that keeps making keys cannot fill the store.
+//! Decides which ended keys of an account are deleted, so an account that keeps making keys cannot fill the store.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::access::issued_key::Key;
 use crate::access::key_id::KeyNumber;
 use crate::clock::Timestamp;
 
-/// What is read of a key to decide whether it is deleted.
+/// The data read to decide whether a key is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyEnd {
     /// Its number.
@@ -38,16 +38,16 @@ impl KeyEnd {
 pub struct KeyDeletion {
     /// The key to delete.
     pub number: KeyNumber,
-    /// Its parent, which takes over its daily totals. What the account used, and what counts against the
-    /// budgets of parent keys, stays the same.
+    /// Its parent, which takes over its daily totals. The account's usage, and the spending that counts against parent
+    /// keys' budgets, stay the same.
     pub heir: KeyNumber,
 }
 
 /// The keys to delete, child keys before their parents. `keys` are all keys of an account, by number.
 ///
 /// An account keeps its newest [`Key::MAX_ENDED`] keys that were revoked or expired. An older one is deleted
-/// [`Key::ENDED_RETENTION`] after its end, unless it is in use or is the parent of a key that stays. The newest key of
-/// an account therefore always stays, and no number is given out twice.
+/// [`Key::ENDED_RETENTION`] after its end, unless it is in use or is the parent of a kept key. The newest key of an
+/// account is therefore always kept, and no number is used twice.
 #[must_use]
 pub fn keys_to_delete(keys: &[KeyEnd], now: Timestamp) -> Vec<KeyDeletion> {
     let (mut deletions, mut parents, mut kept) = (Vec::new(), BTreeSet::new(), 0);
@@ -87,8 +87,7 @@ mod tests {
         KeyEnd { revoked_at: None, ..revoked(number) }
     }
 
-    /// What is deleted of these keys, if the first key precedes them and as many newer ones have ended as an account
-    /// keeps.
+    /// The keys to delete, if the first key precedes them and as many newer ones have ended as an account keeps.
     fn deleted(keys: impl IntoIterator<Item = KeyEnd>) -> Vec<u32> {
         let first = KeyEnd { parent: None, ..live(0) };
         let newer = (1..=u32::try_from(Key::MAX_ENDED).unwrap()).map(|number| revoked(10_000 + number));

@@ -14,7 +14,7 @@ use crate::store::Posted;
 pub struct EntryChanges<K> {
     /// The account's row.
     pub row: K,
-    /// The account after the entry. Only its totals and the level of its alert change.
+    /// The account after the entry. Only its totals and its alert level change.
     pub account: Account,
     /// The entry.
     pub entry: NewLedgerEntry,

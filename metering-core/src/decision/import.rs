@@ -20,7 +20,7 @@ use crate::money::credits::Credits;
 use crate::payments::payment::{Payment, PaymentRecord, PaymentUse};
 use crate::usage::DailyTotal;
 
-/// What is read before an account is imported.
+/// The rows read before an account is imported.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ImportFacts {
     /// The account with its id, revoked or not.
@@ -35,12 +35,12 @@ pub struct ImportFacts {
     pub used: Vec<(TxRef, AccountId)>,
 }
 
-/// What to write for an imported account.
+/// The rows to write for an imported account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportChanges {
     /// The account. Its totals include entries and usage.
     pub account: Account,
-    /// Its keys, each after its parent, with what counts against their terms.
+    /// Its keys, each after its parent, with the usage that counts against their terms.
     pub keys: Vec<KeyRecord>,
     /// The secrets of its keys.
     pub secrets: Vec<SecretRecord>,
@@ -50,7 +50,7 @@ pub struct ImportChanges {
     pub usage: Vec<DailyTotal>,
     /// The records of its used transactions.
     pub payments: Vec<PaymentRecord>,
-    /// What was not imported, because another account has it.
+    /// The parts that were not imported, because another account has them.
     pub conflicts: Vec<ImportConflict>,
 }
 
@@ -63,8 +63,8 @@ pub fn imported_key_ids(new: &ImportedAccount) -> Vec<KeyId> {
 /// Decides [`ImportStore::import_accounts`](crate::store::ImportStore::import_accounts) for one account.
 ///
 /// Refused, in this order: [`AccountImported::AlreadyThere`], [`AccountImported::IdInUse`],
-/// [`AccountImported::KeyInUse`], [`AccountImported::KeyIdInUse`], [`AccountImported::OutOfRange`]. What only conflicts
-/// is left out: the account keeps its balance and its keys.
+/// [`AccountImported::KeyInUse`], [`AccountImported::KeyIdInUse`], [`AccountImported::OutOfRange`]. Only the
+/// conflicting parts are left out: the account keeps its balance and its keys.
 pub fn import_account(
     new: ImportedAccount,
     facts: ImportFacts,
@@ -164,7 +164,7 @@ fn keys(new: &ImportedAccount, now: Timestamp) -> Vec<KeyRecord> {
     new.keys.iter().enumerate().map(record).collect()
 }
 
-/// All imported usage is that of the first key.
+/// All imported usage belongs to the first key.
 fn meter(new: &ImportedAccount, position: usize, key: &ImportedKey, now: Timestamp) -> Option<KeyMeter> {
     if !key.terms.is_counted() {
         return None;
@@ -195,8 +195,8 @@ fn secrets(new: &ImportedAccount) -> Vec<SecretRecord> {
     new.keys.iter().enumerate().flat_map(of_key).collect()
 }
 
-/// The source does not say what was paid to whom, so recipient and token are zero, and the record is final: nothing
-/// looks for the payment on its chain.
+/// The source does not report the amount and recipient of each payment, so recipient and token are zero, and the record
+/// is final: the payment is not looked up on its chain.
 fn payment_record(new: &ImportedAccount, used: &UsedTransaction, now: Timestamp) -> PaymentRecord {
     let entry = new.entries.iter().filter_map(|entry| entry.entry.payment.as_ref()).find(|paid| paid.tx == used.tx);
     let payment = Payment {

@@ -18,14 +18,14 @@ use crate::money::alert::AlertLevel;
 use crate::money::credits::Credits;
 use crate::store::{KeyChange, KeyChanged, KeyCreated, NewKey, TermsChange};
 
-/// A key to insert or to update, with what belongs to it.
+/// A key to insert or to update, with its related rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyWrite<K> {
     /// The account's row.
     pub row: K,
-    /// The key as it is after the change. If it was just created, it is not stored yet.
+    /// The key after the change. If it was just created, it is not stored yet.
     pub key: Key,
-    /// What happens to its existing secrets. Applied before the new one is inserted.
+    /// The change to its existing secrets. Applied before the new one is inserted.
     pub old_secrets: OldSecrets,
     /// The hash of a new secret to insert.
     pub secret: Option<KeyHash>,
@@ -37,20 +37,20 @@ pub struct KeyWrite<K> {
     pub event: Option<NewEvent>,
 }
 
-/// What happens to the working secrets of a key.
+/// The change to the working secrets of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OldSecrets {
-    /// They work as before.
+    /// They keep working.
     Keep,
     /// They are revoked.
     Revoke,
     /// They work until then, if not for a shorter time already.
     ExpireAt(Timestamp),
-    /// Those that were replaced with a grace period are revoked.
+    /// Secrets that were replaced with a grace period are revoked.
     EndGrace,
 }
 
-/// What happens to a key's meter.
+/// The change to a key's meter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeterWrite {
     /// It does not change.
@@ -61,7 +61,7 @@ pub enum MeterWrite {
     Remove,
 }
 
-/// What is read before a key is created.
+/// The rows read before a key is created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKeyFacts<K> {
     /// The account, revoked or not, and its row.
@@ -86,7 +86,7 @@ pub struct KeyChangeWrites<K> {
     pub below: Vec<KeyWrite<K>>,
 }
 
-/// What is read before a key is changed.
+/// The rows read before a key is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyChangeFacts<K> {
     /// The account, revoked or not, and its row.
@@ -95,8 +95,8 @@ pub struct KeyChangeFacts<K> {
     pub chain: Vec<Key>,
     /// Its meter, if there is one.
     pub meter: Option<KeyMeter>,
-    /// What the daily totals and open holds of the key and its child keys add up to since [`budget_period`]; zero if
-    /// that is `None`.
+    /// The daily totals and open holds of the key and its child keys since [`budget_period`], added up; zero if that is
+    /// `None`.
     pub spent: Credits,
     /// The keys of the account that are not revoked; empty unless [`revokes_below`].
     pub keys: Vec<Key>,
@@ -245,7 +245,7 @@ pub const fn revokes_below(key: &Key, change: &KeyChange) -> bool {
     }
 }
 
-/// Those of an account's keys that are below `number`.
+/// The account's keys below `number`.
 pub(super) fn below(keys: Vec<Key>, number: KeyNumber) -> impl Iterator<Item = Key> {
     let parents: BTreeMap<KeyNumber, Option<KeyNumber>> = keys.iter().map(|key| (key.number, key.parent)).collect();
     let above = move |key: &Key| {
@@ -327,7 +327,7 @@ impl TermsChange {
             || matches!(self.expires_at, Some(Some(_)))
     }
 
-    /// Takes what the change leaves open from the parent's terms.
+    /// Takes the terms that the change leaves unset from the parent.
     fn complete(&self, terms: &mut KeyTerms, outer: &KeyTerms) {
         let completed = terms.clone().completed_from(outer);
         if self.expires_at.is_some() {

@@ -14,7 +14,7 @@ use crate::access::scope::Scope;
 use crate::clock::Timestamp;
 use crate::store::StoreError;
 
-/// What is read before the keys of an account are replaced.
+/// The rows read before the keys of an account are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFacts<K> {
     /// The account, revoked or not, and its row.
@@ -41,9 +41,9 @@ pub struct KeyChanges<K> {
 
 /// Decides [`Store::replace_key`](crate::Store::replace_key). `None` when there is no such account, or it is revoked.
 ///
-/// The first key gets the new secret, and its original scopes, routes, networks and expiry, and is switched on; the rest
-/// of its terms stays. Every other key that can manage keys is revoked, and with it its child keys. Grace periods of the
-/// rest end.
+/// The first key gets the new secret, and its original scopes, routes, networks and expiry, and is switched on; its
+/// other terms stay the same. Every other key that can manage keys is revoked, and with it its child keys. Grace
+/// periods of the rest end.
 ///
 /// # Errors
 /// When the new key is in use. An account that does not exist or is revoked comes first.
@@ -110,13 +110,13 @@ mod tests {
         }
     }
 
-    /// A key with these scopes below the one with the number `parent`.
+    /// A child key, with these scopes, of the key numbered `parent`.
     fn key(number: u32, parent: u32, scopes: Scopes) -> Key {
         let terms = KeyTerms { max_in_flight: 3, ..KeyTerms::new("below".parse().unwrap(), scopes) };
         Key { number: KeyNumber::new(number), parent: Some(KeyNumber::new(parent)), terms, ..first_key() }
     }
 
-    /// What is written for these keys.
+    /// The rows written for these keys.
     fn replaced(keys: Vec<Key>) -> Vec<KeyWrite<i32>> {
         let facts = KeyFacts { account: Some((1, account())), key_in_use: false, keys };
         replace_key(facts, KEY, NOW).unwrap().expect("the account is live").keys

@@ -1,5 +1,5 @@
-//! Members of an account: invited, joined, changed and removed. No member can remove the last owner among them. The first key
-//! can, since its holder stays an owner.
+//! Members of an account: invited, joined, changed and removed. No member can remove the last owner among them. The
+//! first key can, since its holder is always an owner.
 
 use super::{Decided, active};
 use crate::access::account::{Account, AccountId};
@@ -14,7 +14,7 @@ use crate::events::event::NewEvent;
 use crate::events::event_data::{EventData, MemberEvent};
 use crate::store::{Invited, MemberChange, MemberChanged};
 
-/// What is read before the members of an account change.
+/// The rows read before the members of an account change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberFacts<K> {
     /// The account, revoked or not, and its row.
@@ -25,14 +25,14 @@ pub struct MemberFacts<K> {
     pub invitations: Vec<Invitation>,
 }
 
-/// What to write.
+/// The rows to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberChanges<K> {
     /// The account's row.
     pub row: K,
     /// Write this invitation.
     pub invited: Option<Invitation>,
-    /// Write this member, in place of the one with its id.
+    /// Write this member, replacing the stored one with its id.
     pub member: Option<Member>,
     /// Delete the members and invitations with these ids, and the members' sessions.
     pub removed: Vec<MemberId>,
@@ -87,7 +87,7 @@ pub fn invite<K>(
 /// Decides [`MemberStore::change_member`](crate::store::MemberStore::change_member): of a member, or of an invitation.
 ///
 /// Refused, in this order: [`MemberChanged::NoSuchMember`]; [`MemberChanged::LastOwner`] when a member would leave no
-/// owner among the members. The first key may do that: its holder stays an owner.
+/// owner among the members. The first key may do that: its holder is always an owner.
 pub fn change_member<K>(
     facts: MemberFacts<K>,
     id: MemberId,
@@ -144,20 +144,20 @@ fn change_invitation<K>(
     }
 }
 
-/// A session to open, and the change of members that comes with it.
+/// A session to open, and the related change of members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberSignIn<K> {
     /// The session.
     pub session: BrowserSession,
-    /// The new member, if somebody joins.
+    /// The new member, if someone joins.
     pub joined: Option<MemberChanges<K>>,
 }
 
-/// Decides [`MemberStore::join`](crate::store::MemberStore::join). `identity` is that of whoever follows the invitation's
-/// link, and `first_key` the secret of the account's first key. Whoever is a member already stays what they are, and the
-/// invitation stays for somebody else.
+/// Decides [`MemberStore::join`](crate::store::MemberStore::join). `identity` belongs to the person who follows the
+/// invitation's link, and `first_key` is the secret of the account's first key. An existing member keeps their role,
+/// and the invitation stays open for someone else.
 ///
-/// `None` when the invitation has expired, was sent to another address, or is of an account that is revoked, and when the
+/// `None` when the invitation has expired, was sent to another address, or belongs to a revoked account, and when the
 /// identity differs from a member's only in its spelling.
 pub fn join<K>(
     invitation: &Invitation,

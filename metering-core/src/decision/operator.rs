@@ -1,11 +1,11 @@
-//! Creates and revokes operators, and gives them new tokens.
+//! Creates and revokes operators, and issues them new tokens.
 
 use super::Decided;
 use crate::clock::Timestamp;
 use crate::operators::operator::{NewOperator, Operator, OperatorTokenHash};
 use crate::store::StoreError;
 
-/// What is read before an operator is created.
+/// The rows read before an operator is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OperatorFacts {
     /// Whether an operator has the name, revoked or not.

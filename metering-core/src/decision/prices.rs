@@ -61,7 +61,7 @@ mod tests {
         NewPriceVersion { catalogue: catalogue.into(), since, recorded_at: NOW, applied_by }
     }
 
-    /// Applies the decision to the history. The text says what it was, and the number of the version.
+    /// Applies the decision to the history. The text has the kind and the number of the version.
     fn record(history: &mut PriceHistory, new: &NewPriceVersion) -> String {
         match record_prices(new, history) {
             Decided::Accepted(version) => {

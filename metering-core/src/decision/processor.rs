@@ -1,4 +1,5 @@
-//! Credits payments that processors took, and reverses them. Each is an entry of the audit log: nobody else saw the money.
+//! Credits payments that processors took, and reverses them. Each is an entry of the audit log: no other record of the
+//! money exists here.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +52,7 @@ pub fn credit_processor_payment<K>(
     }
 }
 
-/// What is read before a processor's payment is reversed, or a reversal ends.
+/// The rows read before a processor's payment is reversed, or a reversal ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReversalFacts<K> {
     /// The record of the payment.
@@ -77,11 +78,11 @@ pub struct ReversalChanges<K> {
     pub record: PaymentRecord,
     /// The ledger entry, unless no credits move.
     pub posted: Option<EntryChanges<K>>,
-    /// The credit notes that there were not before, in the order of issue.
+    /// The new credit notes, in the order of issue.
     pub notes: Vec<CreditNoteNumber>,
     /// The outcome.
     pub recorded: RecordedReversal,
-    /// What the audit log gets.
+    /// The audit log entry.
     pub action: LoggedAction,
 }
 
@@ -90,8 +91,8 @@ pub struct ReversalChanges<K> {
 /// Refused, in this order:
 /// - [`ProcessorReversed::NoSuchPayment`];
 /// - [`ProcessorReversed::OtherTerms`] when the reversal was recorded for another payment or amount;
-/// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor takes back again: one that ended stays
-///   ended despite late reports, unless one says `again`;
+/// - [`ProcessorReversed::Repeated`] when it was recorded and neither ends now nor restarts: a reversal that ended
+///   stays ended despite late reports, unless a report has `again`;
 /// - [`ProcessorReversed::TooMuch`] when it is of nothing, or of more than was paid;
 /// - [`ProcessorReversed::OutOfRange`].
 ///
@@ -182,7 +183,7 @@ pub fn reverse_processor_payment<K>(
     Ok(Accepted(ReversalChanges { reversal, is_known, record, posted, notes, recorded, action }))
 }
 
-/// The credit notes that reversals have now, and did not have before.
+/// The credit notes that reversals have now, but did not have before.
 fn new_notes(paid: TokenUnits, before: &[ProcessorReversal], after: &[ProcessorReversal]) -> Vec<CreditNoteNumber> {
     let numbers = |reversals| CreditNote::of_reversals(paid, reversals).into_iter().map(|note| note.number);
     let known: Vec<_> = numbers(before).collect();
@@ -215,7 +216,7 @@ fn entry(
     NewLedgerEntry { kind, amount: moved, description, payment }
 }
 
-/// What was paid, with its currency.
+/// The amount paid, with its currency.
 fn paid_amount(record: &PaymentRecord) -> String {
     let amount = record.payment.amount;
     let sold = record.sold.as_ref();

@@ -5,7 +5,7 @@ use super::create::OwnerFacts;
 use crate::payments::quote::{Quote, QuoteState};
 use crate::store::{QuoteOpened, StoreError};
 
-/// What is read before a quote is opened.
+/// The rows read before a quote is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuoteFacts {
     /// A stored quote has its nonce.

@@ -5,19 +5,19 @@ use crate::access::account::Account;
 use crate::clock::{Day, Timestamp};
 use crate::money::refill::Refill;
 
-/// What refills an account.
+/// The rule that refills an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefillChanges<K> {
     /// The account's row.
     pub row: K,
-    /// The day it was processed. Store it even if the account gets nothing, so that it is not processed again.
+    /// The day it was processed. Store it even if the account gets nothing, or it would be processed again.
     pub refilled_on: Day,
     /// The entry to write; `None` for an account at the cap, or one whose email address is not verified yet.
     pub entry: Option<EntryChanges<K>>,
 }
 
-/// How far the accounts are refilled in a period. Backends store it with the rule, so that each call continues where
-/// the last one stopped. A new rule starts without it.
+/// The progress of a period's refill. Backends store it with the rule, so each call continues where the last one
+/// stopped. A new rule starts from the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefillProgress {
     /// The first day of the period.
@@ -38,8 +38,8 @@ impl RefillProgress {
         }
     }
 
-    /// How far it is after a page of accounts, read with
-    /// [`one_more_than`](crate::backend::one_more_than) the limit. Leaves the accounts of this page in `rows`.
+    /// The progress after a page of accounts, read with [`one_more_than`](crate::backend::one_more_than) the limit.
+    /// Leaves the accounts of this page in `rows`.
     pub fn after_page<T>(period: Day, rows: &mut Vec<(i64, T)>, limit: u32) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
@@ -61,7 +61,7 @@ pub fn refill_account<K: Clone>(row: K, account: Account, refill: &Refill, now: 
     // Anyone can open accounts for made-up addresses, so unverified ones get nothing.
     let amount = refill.amount(account.totals).filter(|_| account.email_status.is_holding());
     let entry = amount.map(|amount| refill.entry(amount, refill.period(now.day())));
-    // An amount that does not fit is not given: the account holds more than any cap.
+    // An amount that would overflow is not granted: the account holds more than any cap.
     let entry = entry.and_then(|entry| EntryChanges::of((row.clone(), account), entry, now));
     RefillChanges { row, refilled_on: now.day(), entry }
 }

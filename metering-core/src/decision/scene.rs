@@ -62,7 +62,7 @@ pub(super) fn sold() -> SoldPlan {
     SoldPlan { label, bonus_credits: Some(Credits::from_atoms(1)), token_symbol, token_decimals: 6 }
 }
 
-/// What that purchase is worth.
+/// The value of that purchase.
 pub(super) fn value() -> PaymentValue {
     PaymentValue { currency: "EUR".parse().unwrap(), converted: None }
 }

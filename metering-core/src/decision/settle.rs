@@ -7,7 +7,7 @@ use crate::access::account::Account;
 use crate::payments::payment::{PaymentRecord, SettlementEntry};
 use crate::store::{PaymentSettled, SettlementChange, StoreError};
 
-/// What is read before a payment's settlement changes.
+/// The rows read before a payment's settlement changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettleFacts<K> {
     /// The record of the transaction.
@@ -37,7 +37,7 @@ pub struct SettleChanges<K> {
 ///   allow the step ([`PaymentRecord::after`]);
 /// - [`PaymentSettled::OutOfRange`] when the balance, a total or the entry would be out of range.
 ///
-/// The entry is that of [`PaymentRecord::entry_of`], even for a revoked account. The balance may go below zero.
+/// The entry is the one of [`PaymentRecord::entry_of`], even for a revoked account. The balance may go below zero.
 ///
 /// # Errors
 /// Between the two refusals, when the account does not exist.
@@ -95,7 +95,7 @@ mod tests {
             (Reverse, Some(seen()), None, too_many, None),
             (Finalize, Some(seen()), None, too_many, None),
             (Reverse, Some(seen()), Some((1, account())), too_many, out_of_range()),
-            // The entry fits, the balance does not.
+            // The entry fits, but the balance does not.
             (Reverse, Some(seen()), Some((1, account())), most, out_of_range()),
         ];
         for (step, record, account, purchased, decided) in table {

@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::signups::signup::{SessionHash, SignupSession};
 use crate::store::{Created, NewAccount, SignupApproved, SignupOpened, SignupRedeemed, StoreError};
 
-/// What is read before a session is opened.
+/// The rows read before a session is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SignupFacts {
     /// An account that is not revoked has its email address.
@@ -31,7 +31,7 @@ pub struct RedeemChanges {
 /// Refused, in this order: [`SignupOpened::EmailTaken`], [`SignupOpened::CodeTaken`].
 ///
 /// # Errors
-/// Then, when the token is in use.
+/// When the token is in use, which is checked last.
 pub fn open_signup(new: SignupSession, facts: SignupFacts) -> Result<Decided<SignupSession, SignupOpened>, StoreError> {
     if facts.email_taken {
         return Ok(Decided::Refused(SignupOpened::EmailTaken));
@@ -46,7 +46,7 @@ pub fn open_signup(new: SignupSession, facts: SignupFacts) -> Result<Decided<Sig
 }
 
 /// Decides [`SignupStore::approve_signup`](crate::store::SignupStore::approve_signup), and returns the approved
-/// session. `email_taken` says whether an account that is not revoked has its email address.
+/// session. `email_taken` is true if an account that is not revoked has its email address.
 ///
 /// Refused, in this order: [`SignupApproved::NotPending`], [`SignupApproved::EmailTaken`].
 pub fn approve_signup(
@@ -63,7 +63,7 @@ pub fn approve_signup(
 
 /// Decides [`SignupStore::redeem_signup`](crate::store::SignupStore::redeem_signup).
 ///
-/// Refused, in this order: [`SignupRedeemed::NotApproved`] when there is no session, or it is not redeemable;
+/// Refused, in this order: [`SignupRedeemed::NotApproved`] when there is no session, or it cannot be redeemed;
 /// [`SignupRedeemed::EmailTaken`]; [`SignupRedeemed::OutOfRange`].
 ///
 /// # Errors

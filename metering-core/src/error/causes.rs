@@ -1,4 +1,4 @@
-//! What the errors of other parts become for clients. A cause that they must not learn is logged here, once.
+//! Converts the errors of other parts into errors for clients. A cause that they must not learn is logged here, once.
 
 use super::Error;
 use crate::access::key::KeyFault;
@@ -18,7 +18,7 @@ impl From<KeyRefusal> for Error {
 }
 
 impl From<PaymentError> for Error {
-    /// The client learns that the chain could not be read; the log says why.
+    /// The client learns that the chain could not be read; the log has the reason.
     fn from(error: PaymentError) -> Self {
         if let PaymentError::Chain(cause) = &error {
             tracing::warn!(%cause, "could not check a payment");

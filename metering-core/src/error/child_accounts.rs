@@ -1,4 +1,4 @@
-//! What callers learn when child accounts do not allow what they ask for.
+//! Errors for callers whose requests child accounts do not allow.
 
 use crate::money::credits::Credits;
 use crate::wire::ErrorCode;
@@ -16,25 +16,25 @@ pub enum ChildAccountError {
     /// The account is a child itself.
     #[error("This account is a child account itself, and has none of its own.")]
     IsChild,
-    /// The account has as many as it may have.
-    #[error("The account has as many child accounts as it may have. Close one first.")]
+    /// The account has reached its limit of child accounts.
+    #[error("The account has reached its limit of child accounts. Close one first.")]
     TooMany,
-    /// The balance of the account that gives does not cover the credits.
+    /// The balance of the giving account does not cover the credits.
     #[error("Nothing was moved: the account that would give the credits has {0} left.")]
     NotEnough(Credits),
-    /// The parent would take back more than it gave.
+    /// The parent would take back more credits than it gave.
     #[error(
         "Nothing was moved: you can take back at most {0} credits, which is what you gave to this account, less what you took \
          back. Its other credits are its own."
     )]
     NotGiven(Credits),
     /// A balance could not hold the credits.
-    #[error("Nothing was moved: a balance could not hold so many credits.")]
+    #[error("Nothing was moved: the amount is too large for a balance.")]
     OutOfRange,
     /// Requests of the child are in progress.
     #[error("The account was not closed: its requests in progress hold {0} credits. Try again when they are done.")]
     InProgress(Credits),
-    /// A payment of the child is on its way.
+    /// A payment of the child is in progress.
     #[error("The account was not closed: a payment for it is on its way. Try again when it is credited.")]
     Paying,
     /// The child's balance is below zero.

@@ -1,4 +1,4 @@
-//! What callers learn about their keys when these do not allow a change.
+//! Errors for callers whose changes their keys do not allow.
 
 use crate::access::issued_key::Key;
 
@@ -15,8 +15,8 @@ pub enum KeyConflict {
     /// It leaked.
     #[error("This key was reported as leaked, so its secret no longer works. Rotate it instead.")]
     Leaked,
-    /// The account has as many keys as it may have.
-    #[error("The account has as many keys as it may have. Delete one first.")]
+    /// The account has reached its limit of keys.
+    #[error("The account has reached its limit of keys. Delete one first.")]
     TooMany,
     /// The chain of keys would be too long.
     #[error(

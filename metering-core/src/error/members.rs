@@ -13,10 +13,10 @@ pub enum MemberError {
     /// The account has no such member or invitation.
     #[error("The account has no such member, and no such invitation.")]
     NoSuchMember,
-    /// The address is that of a member.
+    /// The address belongs to a member.
     #[error("This address already belongs to a member. Change the role with PATCH /members/{{id}} instead.")]
     IsMember,
-    /// The account has as many members as it may have.
+    /// The account has reached its limit of members.
     #[error("An account has at most {} members and open invitations. Remove one first.", Member::MAX_PER_ACCOUNT)]
     TooMany,
     /// No owner would be left.
@@ -24,7 +24,7 @@ pub enum MemberError {
     LastOwner,
     /// No account has the wallet.
     #[error(
-        "No account was paid for by this wallet, and it is no member's. Sign in with another, or with the API key."
+        "This wallet has not paid for an account and belongs to no member. Sign in with another wallet or the API key."
     )]
     UnknownWallet,
     /// The wallet did not sign the text.

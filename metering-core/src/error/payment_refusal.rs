@@ -1,6 +1,6 @@
 use crate::wire::ErrorCode;
 
-/// Why a payment that came with a request was not credited, as its protocol says. Its text is for the client.
+/// Why a payment that came with a request was not credited, in the terms of its protocol. Its text is for the client.
 pub trait PaymentRefusal: std::error::Error + Send + Sync {
     /// The stable error code.
     fn code(&self) -> ErrorCode;

@@ -1,4 +1,4 @@
-//! What a client gets with an error: its code, its body and its headers.
+//! The response to an error: its code, its body and its headers.
 
 use std::sync::Arc;
 

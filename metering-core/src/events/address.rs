@@ -45,8 +45,8 @@ const NOT_PUBLIC_V6: [Ipv6Net; 4] = [
 /// NAT64 (RFC 6052): the last 32 bits are the IPv4 address that packets go to.
 const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
 
-/// Metadata and platform services of clouds. They give credentials to anyone who asks, so webhooks never reach them,
-/// even within a network that the operator allows.
+/// Metadata and platform services of clouds. They give credentials to any client, so webhooks never reach them, even
+/// within a network that the operator allows.
 const METADATA: [IpNet; 6] = [
     IpNet::V4(v4([100, 100, 100, 200], 32)), // Alibaba Cloud
     IpNet::V4(v4([168, 63, 129, 16], 32)),   // Azure
@@ -120,8 +120,8 @@ pub struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// Allows public addresses and those of `networks`. Metadata services of clouds stay refused. Write IPv4 networks
-    /// as IPv4: one in IPv6 notation (`::ffff:10.0.0.0/104`) has no effect.
+    /// Allows public addresses and addresses of `networks`. Metadata services of clouds are always refused. Write IPv4
+    /// networks as IPv4: one in IPv6 notation (`::ffff:10.0.0.0/104`) has no effect.
     #[must_use]
     pub const fn with_networks(networks: Vec<IpNet>) -> Self {
         Self { networks }

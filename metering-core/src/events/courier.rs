@@ -47,7 +47,7 @@ impl Wake {
 /// How a [`Courier`] works.
 #[derive(Debug, Clone)]
 pub struct CourierSettings {
-    /// What webhooks to the operator are signed with, newest first. If empty, other processes deliver them.
+    /// The secrets that sign webhooks to the operator, newest first. If empty, other processes deliver them.
     pub operator_secrets: Vec<WebhookSecret>,
     /// How many webhooks are sent to customers at a time. 256 by default.
     pub max_in_flight: usize,
@@ -161,7 +161,7 @@ impl Courier {
     }
 
     /// Delivers until `stop` ends. Then no more attempts begin, and it returns when those in progress have ended.
-    /// Dropping the future gives them up; they are made again when their claims have expired.
+    /// Dropping the future abandons them; they are made again when their claims have expired.
     ///
     /// A store or a sender that fails never ends it.
     pub async fn run(self, stop: impl Future<Output = ()>) {
@@ -192,15 +192,15 @@ impl Courier {
     }
 }
 
-/// The deliveries to webhooks of one owner. Customers and the operator have separate slots, so that slow customers'
-/// servers do not delay the operator's webhook; and each account and host has a share of the customers' slots, so that
-/// they do not delay each other.
+/// The deliveries to webhooks of one owner. Customers and the operator have separate slots, so slow customers' servers
+/// do not delay the operator's webhook; and each account and host has a share of the customers' slots, so they do not
+/// delay each other.
 struct Lane<'c> {
     courier: &'c Courier,
     owner: WebhookOwner,
     max_in_flight: usize,
     shares: Arc<Mutex<DeliveryShares>>,
-    /// Set while the store fails, so that this is logged once.
+    /// Set while the store fails, so this is logged once.
     store_retries: Option<Retries>,
 }
 
@@ -216,7 +216,7 @@ impl Lane<'_> {
                 ended = self.wait(claimed, &mut in_progress) => ended,
             };
             ended.into_iter().for_each(log_panic);
-            // Those that ended in the meantime make room too.
+            // Attempts that ended in the meantime make room too.
             while let Some(ended) = in_progress.try_join_next() {
                 log_panic(ended);
             }
@@ -234,7 +234,7 @@ impl Lane<'_> {
             return Claimed::Full;
         }
         let (now, limit) = (self.courier.clock.now(), u32::try_from(room).unwrap_or(u32::MAX));
-        // Twice the time of an attempt, so that there is time to record how it ended.
+        // Twice the time of an attempt: there must be time to record how it ended.
         let lease = self.courier.settings.timeout.saturating_mul(2);
         let shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let due = match self.courier.store.claim_shared(now, lease, limit, self.owner, shares).await {
@@ -316,7 +316,7 @@ fn log_panic(ended: Result<(), JoinError>) {
 enum Claimed {
     /// There may be more soon.
     Some,
-    /// As many are in progress as there are slots.
+    /// As many attempts are in progress as there are slots.
     Full,
     /// Backs off for this long.
     StoreFailed(Duration),

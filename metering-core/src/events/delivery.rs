@@ -37,12 +37,12 @@ named_enum! {
         Pending = "pending",
         /// The webhook responded with a status of 200 to 299.
         Delivered = "delivered",
-        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. Not retried, unless it is resent.
+        /// It failed for [`Delivery::GIVE_UP_AFTER`], or the webhook is gone. It is not retried, unless it is resent.
         Parked = "parked",
     }
 }
 
-/// An event on its way to a webhook.
+/// An event in delivery to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// Its id.
@@ -55,16 +55,16 @@ pub struct Delivery {
     pub progress: Progress,
 }
 
-/// How far a delivery is.
+/// The state of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// The state.
     pub state: DeliveryState,
     /// How many attempts were made, the current one included.
     pub attempts: u32,
-    /// When its retries began: the time of the event, or of the last resend.
+    /// When its retries began: at the time of the event, or of the last resend.
     pub since: Timestamp,
-    /// When its next attempt is due, or when the claim of the current one expires. Without meaning unless pending.
+    /// When its next attempt is due, or when the claim of the current one expires. Meaningless unless pending.
     pub next_at: Timestamp,
     /// The result of the last attempt; `None` before the first one has ended.
     pub last: Option<AttemptResult>,
@@ -97,12 +97,12 @@ pub enum AttemptOutcome {
         status: Option<u16>,
         /// What happened, in a few words.
         error: String,
-        /// How long the webhook asks to wait (RFC 9110, `Retry-After`).
+        /// How long the webhook requests to wait (RFC 9110, `Retry-After`).
         retry_after: Option<Duration>,
         /// The beginning of the response's body, if there was one.
         response: Option<String>,
     },
-    /// The webhook wants no more events: status 410.
+    /// The webhook refuses further events: status 410.
     Gone,
 }
 
@@ -118,9 +118,9 @@ pub struct DueDelivery {
 /// Which deliveries to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeliveryFilter {
-    /// Those to this webhook; `None` for all webhooks.
+    /// Deliveries to this webhook; `None` for all webhooks.
     pub webhook: Option<WebhookId>,
-    /// Those in this state; `None` for all states.
+    /// Deliveries in this state; `None` for all states.
     pub state: Option<DeliveryState>,
     /// Only events of this kind; `None` for all kinds.
     pub kind: Option<EventKind>,
@@ -139,7 +139,7 @@ pub struct DeliveryBacklog {
 }
 
 impl AttemptOutcome {
-    /// What a response with this HTTP status means. `retry_after` is how long it asks to wait.
+    /// The outcome of a response with this HTTP status. `retry_after` is the wait that it requests.
     ///
     /// ```
     /// use metering_core::events::AttemptOutcome;
@@ -182,7 +182,7 @@ impl AttemptOutcome {
 }
 
 impl AttemptResult {
-    /// How much of the body of a response is kept.
+    /// How many bytes of a response's body are kept.
     pub const MAX_RESPONSE_BYTES: usize = 1024;
 }
 
@@ -194,7 +194,7 @@ impl Delivery {
 impl Progress {
     /// The shortest and the longest wait after a failed attempt.
     const WAITS: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(8 * 60 * 60)];
-    /// The longest wait that a webhook may ask for.
+    /// The longest wait that a webhook may request.
     const MAX_RETRY_AFTER: Duration = Duration::from_secs(8 * 60 * 60);
 
     /// A delivery that waits for its first attempt.
@@ -244,8 +244,8 @@ impl Progress {
         if self.state == DeliveryState::Pending && self.next_at > now { self.resent(now) } else { self }
     }
 
-    /// How long to wait after an attempt that failed: as long as the delivery has been waiting already, so that each
-    /// wait is twice the one before.
+    /// How long to wait after a failed attempt: as long as the delivery has been waiting already. Each wait is twice
+    /// the one before.
     fn backoff(&self, now: Timestamp) -> Duration {
         let [shortest, longest] = Self::WAITS;
         let millis = now.unix_millis().saturating_sub(self.since.unix_millis());

@@ -1,11 +1,11 @@
-//! How much of a courier's slots one account and one host may have, so that a slow receiver delays only itself.
+//! How much of a courier's slots one account and one host may have, so a slow receiver delays only itself.
 
 use std::collections::HashMap;
 
 use crate::access::account::AccountId;
 use crate::events::webhook::Webhook;
 
-/// The deliveries in flight, counted by account and by the host that they go to.
+/// The deliveries in flight, counted by account and by receiving host.
 ///
 /// ```
 /// use metering_core::events::DeliveryShares;
@@ -60,7 +60,7 @@ impl DeliveryShares {
         webhook.account.as_ref().is_none_or(|account| self.take(account.as_str(), webhook.terms.url.as_str()))
     }
 
-    /// One that was counted has ended.
+    /// A counted delivery has ended.
     pub(crate) fn give_back(&mut self, account: &AccountId, url: &str) {
         let less = |counts: &mut HashMap<String, u32>, who: &str| {
             if let Some(count) = counts.get_mut(who) {

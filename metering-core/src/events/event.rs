@@ -16,7 +16,7 @@ use crate::events::event_data::{EventData, EventKind};
 /// An event to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Whose event it is; `None` only for a test of the operator's webhook.
+    /// The account of the event; `None` only for a test of the operator's webhook.
     pub account: Option<AccountId>,
     /// What happened.
     pub data: EventData,
@@ -40,8 +40,8 @@ impl NewEvent {
     }
 }
 
-/// The id of an event: `evt_` and 32 lower-case hex digits. Derived from the event's whole content, so that two events
-/// never share an id, even if a restored database reuses numbers.
+/// The id of an event: `evt_` and 32 lower-case hex digits. Derived from the event's whole content, so two events never
+/// share an id, even if a restored database reuses numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct EventId(String);
@@ -79,11 +79,11 @@ impl fmt::Display for EventId {
 pub struct Event {
     /// Its number in the store. The later of two events of an account has the higher number.
     pub number: i64,
-    /// Whose event it is; `None` only for a test of the operator's webhook.
+    /// The account of the event; `None` only for a test of the operator's webhook.
     pub account: Option<AccountId>,
     /// What happened.
     pub kind: EventKind,
-    /// To what: a JSON object ([`NewEvent::json`]).
+    /// The subject and details: a JSON object ([`NewEvent::json`]).
     pub data: String,
     /// When.
     pub created_at: Timestamp,
@@ -93,8 +93,8 @@ impl Event {
     /// How long events and their deliveries are kept.
     pub const RETENTION: std::time::Duration = std::time::Duration::from_secs(30 * 24 * 60 * 60);
 
-    /// How many events of an account are kept. Older ones are deleted with their deliveries, sent or not, so that a
-    /// flood of changes does not fill the database.
+    /// How many events of an account are kept. Older ones are deleted with their deliveries, sent or not, so a flood of
+    /// changes does not fill the database.
     pub const MAX_PER_ACCOUNT: u32 = 10_000;
 
     /// Accounts without an event for this long are not checked for [`Event::MAX_PER_ACCOUNT`].

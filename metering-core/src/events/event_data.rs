@@ -1,5 +1,5 @@
-//! What events say, each declared here: its name and description, and what it tells. Pages and commands list them from
-//! these declarations.
+//! The contents of events, each declared here: its name, its description and its fields. Pages and commands list them
+//! from these declarations.
 
 use std::str::FromStr;
 
@@ -56,7 +56,7 @@ event_kinds! {
     PaymentCredited = "payment.credited",
     /// A payment was reversed: its transaction is no longer on the chain, or it was refunded or disputed.
     PaymentReversed = "payment.reversed",
-    /// Automatic top-ups stopped, and go on only when they are turned on again.
+    /// Automatic top-ups stopped, and resume only when they are turned on again.
     TopUpStopped = "top_up.stopped",
     /// A key was created.
     KeyCreated = "key.created",
@@ -82,20 +82,20 @@ pub struct EventKindError(String);
 impl FromStr for EventKind {
     type Err = EventKindError;
 
-    /// A kind that a webhook can ask for.
+    /// A kind of event that a webhook can receive.
     fn from_str(text: &str) -> Result<Self, EventKindError> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| EventKindError(text.to_owned()))
     }
 }
 
-/// What happened, and to what.
+/// The kind of event and its data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum EventData {
     /// [`EventKind::BalanceLow`] of an account.
     BalanceLow {
-        /// The balance, after what made it low.
+        /// The balance, after the change that made it low.
         balance: Credits,
         /// The threshold.
         threshold: Credits,
@@ -104,7 +104,7 @@ pub enum EventData {
     BalanceExhausted {
         /// The balance.
         balance: Credits,
-        /// What the refused request would have held or cost, if one was refused.
+        /// The amount that the refused request would have held or cost, if one was refused.
         #[serde(skip_serializing_if = "Option::is_none")]
         required: Option<Credits>,
     },
@@ -139,9 +139,9 @@ pub enum EventData {
     HoldExpired {
         /// The request.
         request_id: HoldId,
-        /// What was held.
+        /// The amount that was held.
         held: Credits,
-        /// What was charged.
+        /// The amount that was charged.
         charged: Credits,
         /// Its route.
         route_template: String,
@@ -156,7 +156,7 @@ pub enum EventData {
     MemberRemoved(MemberEvent),
     /// [`EventKind::WebhookTest`].
     Test {
-        /// What it says.
+        /// Its message.
         message: &'static str,
     },
 }
@@ -181,7 +181,7 @@ impl From<&Key> for KeyEvent {
 pub struct MemberEvent {
     /// The member.
     pub member_id: MemberId,
-    /// Who it is: an email address or a wallet.
+    /// The member: an email address or a wallet.
     pub identity: Identity,
     /// Its role, after the change.
     pub role: MemberRole,
@@ -225,20 +225,20 @@ pub struct PaymentEvent {
     pub balance: Credits,
     /// The chain (EIP-155); 0 for a processor's payment.
     pub chain_id: u64,
-    /// The transaction, or what stands for a processor's payment.
+    /// The transaction, or the hash that represents a processor's payment.
     pub tx_hash: String,
     /// The plan that was paid, if any.
     pub plan_id: Option<String>,
     /// The processor that took it; absent for a payment on a chain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
-    /// The processor's id of it.
+    /// The processor's id of the payment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor_id: Option<String>,
 }
 
 impl EventData {
-    /// What a test says.
+    /// The data of a test event.
     pub const TEST: Self = Self::Test { message: "This is a test. Nothing happened." };
 
     /// The kind.
@@ -310,7 +310,7 @@ impl EventData {
         }
     }
 
-    /// Names the processor of an event's payment, and the processor's id of it.
+    /// Names the processor of an event's payment, and the processor's id of the payment.
     pub(crate) fn paid_at(&mut self, processor: &str, id: &str) {
         if let Self::PaymentCredited(paid) | Self::PaymentReversed(paid) = self {
             (paid.processor, paid.processor_id) = (Some(processor.to_owned()), Some(id.to_owned()));
@@ -338,7 +338,7 @@ mod tests {
         for kind in EventKind::ALL {
             assert_eq!((kind.as_str().parse(), EventKind::from_name(kind.as_str())), (Ok(kind), Some(kind)));
         }
-        assert!("webhook.test".parse::<EventKind>().is_err(), "nothing to ask for");
+        assert!("webhook.test".parse::<EventKind>().is_err(), "webhooks cannot select it");
         assert_eq!(EventKind::from_name("webhook.test"), Some(EventKind::WebhookTest));
         assert_eq!(EventKind::KeyCreated.description(), "A key was created.");
     }

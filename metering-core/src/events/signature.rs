@@ -17,8 +17,8 @@ use crate::events::secret::WebhookSecret;
 /// there are two for a while, and the receiver accepts either.
 ///
 /// `timestamp` is the time of the attempt, not of the event; its whole seconds are signed, as `webhook-timestamp` has
-/// them. `id` is the value of `webhook-id`. Ids must not have a full stop, since full stops separate what is signed;
-/// senders make the ids, so they are not checked here. `body` is what is sent, byte for byte.
+/// them. `id` is the value of `webhook-id`. Ids must not have a full stop, since full stops separate the signed parts;
+/// senders make the ids, so they are not checked here. `body` is the request body as sent, byte for byte.
 ///
 /// ```
 /// use metering_core::Timestamp;

@@ -1,8 +1,8 @@
 //! The URLs that webhooks are sent to.
 //!
-//! URLs are parsed as browsers do it (the WHATWG URL standard), so that every spelling of an IP address, such as
-//! `0x7f.1` or `2130706433`, becomes that address before it is checked. What other parsers read differently, such as
-//! backslashes, is refused.
+//! URLs are parsed as browsers do it (the WHATWG URL standard), so every spelling of an IP address, such as `0x7f.1` or
+//! `2130706433`, becomes that address before it is checked. Texts that other parsers read differently, such as those
+//! with backslashes, are refused.
 //!
 //! Mail to the owner of an account is a webhook, too, with a `mailto:` URL: so it is queued, retried and listed as any
 //! other event is.
@@ -119,7 +119,7 @@ impl WebhookUrl {
         }
     }
 
-    /// The URL that stands for mail to an address; `None` for an address that needs encoding in a URL.
+    /// The URL that represents mail to an address; `None` for an address that needs encoding in a URL.
     ///
     /// ```
     /// use metering_core::events::WebhookUrl;
@@ -137,7 +137,7 @@ impl WebhookUrl {
         Some(Self(url))
     }
 
-    /// The address, if it stands for mail.
+    /// The address, if the URL represents mail.
     #[must_use]
     pub fn email(&self) -> Option<Email> {
         self.as_str().strip_prefix(MAIL)?.parse().ok()
@@ -200,7 +200,7 @@ fn parse(text: &str, schemes: &[&str], wrong_scheme: WebhookUrlError) -> Result<
 }
 
 /// Whether a host's name ends in a local one, or has no dot: a resolver looks that up in the domains of its own
-/// network. A dot after it makes no difference.
+/// network. A trailing dot does not matter.
 fn is_local(name: &str) -> bool {
     name.trim_end_matches('.').rsplit_once('.').is_none_or(|(_, last)| LOCAL_NAMES.contains(&last))
 }

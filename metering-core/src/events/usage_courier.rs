@@ -1,7 +1,7 @@
-//! Sends usage to one of the operator's sinks: stages what changed, sends it in batches, and records the outcome.
+//! Sends usage to one of the operator's sinks: stages changed totals, sends them in batches, and records the outcome.
 //!
-//! Any number of processes may run a courier for the same sink; one at a time claims it. If that process ends, another takes
-//! over when the claim has expired, and sends what was staged again.
+//! Any number of processes may run a courier for the same sink; one at a time claims it. If that process ends, another
+//! takes over when the claim has expired, and sends the staged totals again.
 
 use std::fmt;
 use std::pin::pin;
@@ -26,11 +26,11 @@ const PAGE: u32 = 250;
 /// Sends batches of CloudEvents, over HTTP or otherwise.
 #[async_trait]
 pub trait UsageSender: Send + Sync + fmt::Debug {
-    /// Sends one batch, a JSON array of events. [`AttemptOutcome::of_response`] says what a response means.
+    /// Sends one batch, a JSON array of events. [`AttemptOutcome::of_response`] interprets the response.
     async fn send(&self, batch: Vec<u8>) -> AttemptOutcome;
 }
 
-/// What a [`UsageCourier`] sends, and how often.
+/// The data that a [`UsageCourier`] sends, and how often.
 #[derive(Debug, Clone)]
 pub struct UsageCourierSettings {
     /// The sink's name. Another name is another sink, which is sent everything again.

@@ -1,8 +1,8 @@
 //! Usage for the operator's own systems: changes of daily totals, as [CloudEvents] 1.0.2.
 //!
 //! A daily total can change long after its day, because a refund and a settled hold are booked on the day of their
-//! request. So a sink is sent differences. Each is staged in the store before it is sent, so a retry has the same ids and
-//! contents: a receiver that counts each id once has exact sums.
+//! request. So sinks receive differences. Each is staged in the store before it is sent, so a retry has the same ids
+//! and contents: a receiver that counts each id once has exact sums.
 //!
 //! [CloudEvents]: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md
 
@@ -36,7 +36,7 @@ pub enum SinkTurn {
     Sent(AttemptOutcome),
 }
 
-/// What a sink was sent of one daily total.
+/// The values of one daily total that a sink received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentUsage {
     /// The sink.
@@ -68,7 +68,7 @@ pub struct UsageTotal {
     pub credits: Credits,
 }
 
-/// A total that is on its way to a sink.
+/// A total that is being sent to a sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StagedTotal {
     /// The total.
@@ -116,7 +116,7 @@ impl UsageSink {
         Self { name, progress: Progress::new(now) }
     }
 
-    /// Claimed at `now` by a process that ends its turn within `lease`; `None` if it is not due.
+    /// The sink claimed at `now` by a process that ends its turn within `lease`; `None` if it is not due.
     #[must_use]
     pub fn claimed(self, now: Timestamp, lease: Duration) -> Option<Self> {
         if self.progress.next_at > now {
@@ -198,7 +198,7 @@ impl SentUsage {
             subject: self.account.as_str(),
             time: self.time(at),
             datacontenttype: "application/json",
-            // Padded, because the extension wants texts in order.
+            // Padded, because the extension requires sorted texts.
             sequence: format!("{sequence:010}"),
             data: UsageData {
                 org_id: self.account.as_str(),
@@ -229,7 +229,7 @@ impl SentUsage {
         hex::encode(&digest[..16])
     }
 
-    /// Within the day, so that receivers who add up by day count it there.
+    /// Within the day, so receivers who add up by day count it there.
     fn time(&self, staged_at: Timestamp) -> Timestamp {
         let (first, next) = (self.day.start(), Day::from_unix_days(self.day.unix_days().saturating_add(1)).start());
         staged_at.clamp(first, next.saturating_sub(Duration::from_millis(1)).max(first))

@@ -40,21 +40,21 @@ impl WebhookId {
 pub struct Webhook {
     /// Its id.
     pub id: WebhookId,
-    /// Whose events it receives; `None` for the operator's own one ([`WebhookId::OPERATOR`]), which receives those of
-    /// all accounts.
+    /// The account whose events it receives; `None` for the operator's own one ([`WebhookId::OPERATOR`]), which
+    /// receives the events of all accounts.
     pub account: Option<AccountId>,
-    /// Where to, and which events.
+    /// The receiving URL, and which events.
     pub terms: WebhookTerms,
     /// Whether events are sent to it.
     pub state: WebhookState,
-    /// What its requests are signed with, newest first. Empty for the operator's own one, whose secrets are in the
+    /// The secrets that sign its requests, newest first. Empty for the operator's own one, whose secrets are in the
     /// configuration.
     pub secrets: Vec<SigningSecret>,
     /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// What the owner of a webhook decides about it.
+/// The settings of a webhook that its owner decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookTerms {
     /// Where events are sent.
@@ -84,10 +84,10 @@ pub struct SigningSecret {
     pub expires_at: Option<Timestamp>,
 }
 
-/// Whose webhooks.
+/// The owner of webhooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WebhookOwner {
-    /// Those of accounts.
+    /// Webhooks of accounts.
     Customers,
     /// The operator's own one.
     Operator,
@@ -106,11 +106,11 @@ impl WebhookOwner {
 pub struct NewWebhook {
     /// Its id, which no webhook ever had.
     pub id: WebhookId,
-    /// Whose events it receives.
+    /// The account whose events it receives.
     pub account: AccountId,
-    /// Where to, and which events.
+    /// The receiving URL, and which events.
     pub terms: WebhookTerms,
-    /// What its requests are signed with.
+    /// The secrets that sign its requests.
     pub secret: WebhookSecret,
     /// How many webhooks the account may have.
     pub max_webhooks: u32,
@@ -121,13 +121,13 @@ pub struct NewWebhook {
 /// A change of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebhookChange {
-    /// Changes to what its owner decides. `None` leaves a field unchanged.
+    /// Changes to the owner's settings. `None` leaves a field unchanged.
     Terms {
         /// Where events are sent.
         url: Option<WebhookUrl>,
         /// Which events.
         kinds: Option<EventKinds>,
-        /// Whether it is switched off. `false` also switches on one that is gone.
+        /// Whether it is switched off. `false` also turns a webhook in the state `gone` back on.
         disabled: Option<bool>,
     },
     /// Replaces its secret. Requests are signed with both until `old_until`; `None` ends the old one now.
@@ -192,7 +192,7 @@ impl Webhook {
         self.secrets.iter().filter(works).map(|secret| &secret.secret)
     }
 
-    /// Whether events of this kind are kept for it.
+    /// Whether events of this kind are stored for it.
     #[must_use]
     pub fn receives(&self, kind: crate::events::event_data::EventKind) -> bool {
         self.state == WebhookState::Active && self.terms.kinds.has(kind)

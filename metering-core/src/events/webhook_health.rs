@@ -1,4 +1,4 @@
-//! How the deliveries to one webhook are doing: what its owner looks at first when events do not arrive.
+//! The health of one webhook's deliveries: the first thing an owner checks when events do not arrive.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub struct WebhookHealth {
     pub waiting: u64,
     /// The first of them, which all others wait for; `None` if none is pending.
     pub first: Option<Delivery>,
-    /// When an event arrived last; `None` if none of those that are kept did.
+    /// When the last event arrived; `None` if no stored event did.
     pub last_delivered_at: Option<Timestamp>,
 }
 
@@ -28,7 +28,7 @@ pub struct DeliveryCounts {
 }
 
 impl DeliveryCounts {
-    /// The period that people are shown.
+    /// The period that is shown to people.
     pub const PERIOD: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 }
 

@@ -17,8 +17,8 @@ const REQUESTS: Names = [
 const TOKENS: Names =
     ["anthropic-ratelimit-tokens-limit", "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"];
 
-/// Sets the headers of each kind of limit that there is. There is one set for requests: it gets the limit per day or per
-/// minute, whichever leaves fewer requests.
+/// Sets the headers of each kind of limit that there is. There is one set for requests: it describes the limit per day
+/// or per minute, whichever leaves fewer requests.
 pub(super) fn set_anthropic_limits(headers: &mut HeaderMap, rate: &RateStatus) {
     let requests =
         [(LimitWindow::Day, rate.limits.requests_per_day), (LimitWindow::Minute, rate.limits.requests_per_minute)];

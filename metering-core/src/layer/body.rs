@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The whole body of a request, for [`MeteringLayer`](crate::MeteringLayer): put it into the request's extensions on
-/// routes that are priced by usage, and on routes that declare their body. What is held can then be estimated from it,
-/// it can be checked, and an idempotency key is only good for one body.
+/// routes that are priced by usage, and on routes that declare their body. The hold can then be estimated from it, it
+/// can be checked, and an idempotency key is only good for one body.
 ///
 /// ```
 /// use metering_core::RequestBody;

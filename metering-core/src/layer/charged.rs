@@ -1,4 +1,4 @@
-//! [`Charged`]: what the layer's inner service learns about the charge of its request, and how it settles a hold.
+//! [`Charged`]: the inner service's view of the charge of its request, and how it settles a hold.
 
 mod backed;
 mod expected;
@@ -41,9 +41,9 @@ use crate::wire::MeteredHeaders;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Charged {
-    /// Who was charged.
+    /// The account that was charged.
     pub account: AccountId,
-    /// The price of this request, or what is held for it.
+    /// The price of this request, or the amount held for it.
     pub amount: Credits,
     /// The balance after it; `None` if the request is served [before that is known](crate::MeteringLayer::overlap).
     pub balance: Option<Credits>,
@@ -53,11 +53,11 @@ pub struct Charged {
     shared: Arc<Shared>,
 }
 
-/// What all clones of a [`Charged`] share.
+/// The state that all clones of a [`Charged`] share.
 struct Shared {
     service: Arc<Service>,
     free_statuses: FreeStatuses,
-    /// The span of the request, for what is settled when its response has begun.
+    /// The span of the request, for settlements after its response has begun.
     span: Span,
     state: Mutex<State>,
 }
@@ -68,23 +68,23 @@ struct State {
     rate: Option<RateStatus>,
     /// Which headers the route's clients read.
     errors: ErrorShape,
-    /// What to record when the response is passed on.
+    /// The record to write when the response is passed on.
     settlement: Option<Settlement>,
-    /// The headers that say what the request cost; `None` if there are none to set, or once they are set.
+    /// The headers with the request's cost; `None` if there are none to set, or once they are set.
     headers: Option<MeteredHeaders>,
     /// The payment that came with the request, and its outcome.
     payment: Option<(Arc<dyn RequestPayment>, Paid)>,
-    /// How the refund went, if there was one.
+    /// The outcome of the refund, if there was one.
     refund: Result<(), Error>,
     /// Counts the request as in flight, if its key limits that.
     slot: Option<Slot>,
     /// For a request that started before its charge was decided.
     late: Option<Box<LateRefusal>>,
-    /// The signed receipt, if the response gets one.
+    /// The signed receipt, if the response has one.
     receipt: Option<Box<WantedReceipt>>,
 }
 
-/// How long a response waits until its hold is settled. Settling continues without it.
+/// How long a response waits until its hold is settled. Settling continues in the background.
 const SETTLE_WAIT: Duration = Duration::from_secs(5);
 
 impl Charged {
@@ -93,7 +93,7 @@ impl Charged {
         Self::of(service, slot, route, Money::Charged(receipt))
     }
 
-    /// `usage_price` is that of the request, whose model may have its own.
+    /// `usage_price` belongs to the request, whose model may have its own.
     pub(super) fn held(
         service: &Arc<Service>,
         mut guard: HoldGuard,
@@ -144,17 +144,17 @@ impl Charged {
     }
 
     /// Whether a response with this status costs nothing, by the [free statuses](Route::free_statuses) of the route.
-    /// The layer refunds such a response, or releases what is held, and passes it on.
+    /// The layer refunds such a response, or releases the hold, and passes it on.
     #[must_use]
     pub fn is_free(&self, status: StatusCode) -> bool {
         self.shared.free_statuses.contains(status.as_u16())
     }
 
-    /// Captures what a request with a hold cost, at least the minimum of its route's price, and releases the rest. The
-    /// price decides whether a cost above the hold is charged in full.
+    /// Captures the cost of a request with a hold, at least the minimum of its route's price, and releases the rest.
+    /// The price decides whether a cost above the hold is charged in full.
     ///
-    /// Call it before returning the response, whose headers then say what was charged; or later, from its body. `None`
-    /// if there is no hold, or it is already being settled.
+    /// Call it before returning the response, whose headers then show the charge; or later, from its body. `None` if
+    /// there is no hold, or it is already being settled.
     ///
     /// ```
     /// use http::{Request, Response};
@@ -204,15 +204,15 @@ impl Charged {
         }
     }
 
-    /// Notes the tokens that the request used, before what it cost is captured: they then count towards limits on tokens
-    /// per minute, instead of those that it was expected to use. `None` if they are not known.
+    /// Records the tokens that the request used, before its cost is captured: they then count towards limits on tokens
+    /// per minute, instead of the expected ones. `None` if they are not known.
     pub async fn used_tokens(&self, tokens: Option<u32>) {
         if let Money::Held(guard) = &mut self.shared.state.lock().await.money {
             guard.used_tokens(tokens);
         }
     }
 
-    /// Captures what these units cost, by the price of the route. `None` as in [`Charged::capture`].
+    /// Captures the cost of these units, by the price of the route. `None` as in [`Charged::capture`].
     ///
     /// # Errors
     /// [`Error::Internal`] when the price does not have one of the units, which is logged; otherwise as
@@ -242,7 +242,7 @@ impl Charged {
         self.settled(&mut state, guard.capture_fallback()).await
     }
 
-    /// Releases what is held for a request that costs nothing, although its response is passed on. `None` as in
+    /// Releases the hold of a request that costs nothing, although its response is passed on. `None` as in
     /// [`Charged::capture`].
     ///
     /// # Errors
@@ -259,7 +259,7 @@ impl Charged {
         drop(self.shared.state.lock().await.slot.take());
     }
 
-    /// Waits until a hold is settled, and updates what the response says about it.
+    /// Waits until a hold is settled, and updates the response's charge.
     async fn settled(
         &self,
         state: &mut State,
@@ -296,14 +296,14 @@ impl State {
             Money::Held(_) | Money::Captured | Money::Refunded => return Ok(()),
         };
         self.money = Money::Failed(error.clone());
-        // They say what was charged.
+        // They show the charge.
         self.headers = None;
         self.settlement = None;
         self.receipt = None;
         Err(error)
     }
 
-    /// What the response says about a hold that was settled.
+    /// The charge that the response reports for a settled hold.
     fn set_settled(&mut self, settled: &HoldUpdated) {
         self.headers = self.rate.map(|rate| MeteredHeaders::settled(rate, settled));
         if let Some(receipt) = &mut self.receipt {
@@ -311,7 +311,7 @@ impl State {
         }
     }
 
-    /// Sets the headers of the response that say what the request cost, and the receipt of its payment.
+    /// Sets the response headers with the request's cost, and the receipt of its payment.
     fn set_headers<R>(&mut self, response: &mut Response<R>) {
         let metered = self.headers.take();
         if let Some(metered) = &metered {

@@ -1,5 +1,5 @@
-//! A request's futures are moved about, and stay for as long as it is served: so the common ones must be small. Box what is
-//! rare, rather than raise a limit.
+//! A request's futures are moved about, and exist for as long as it is served: so the common ones must be small. Box
+//! rare futures rather than raise a limit.
 
 use std::convert::Infallible;
 

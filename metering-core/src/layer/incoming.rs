@@ -1,4 +1,4 @@
-//! What of a request does not reach the inner service as the client sent it.
+//! The parts of a request that do not reach the inner service as the client sent them.
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -19,7 +19,7 @@ const OF_BODY: [&str; 7] = [
     "repr-digest",
 ];
 
-/// Has the checked body forwarded instead of what the client sent.
+/// Forwards the checked body instead of the client's.
 pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
     drop_body_headers(&mut head.headers);
     forward_as_json(&mut head.headers);
@@ -29,13 +29,13 @@ pub(super) fn forward_checked(head: &mut Parts, body: CheckedBody) {
     head.extensions.insert(body);
 }
 
-/// Removes what describes a body that is not forwarded as the client sent it.
+/// Removes headers that describe a body that is not forwarded as the client sent it.
 pub(super) fn drop_body_headers(headers: &mut HeaderMap) {
     drop_headers(headers, |name| OF_BODY.iter().any(|known| is_same_header(name, known)));
 }
 
-/// Makes the upstream read the body as it was read here: as JSON. Some servers would read a form or another charset if the
-/// client's `Content-Type` says so.
+/// Makes the upstream read the body in the same way: as JSON. Some servers would read a form or another charset if the
+/// client's `Content-Type` named one.
 pub(super) fn forward_as_json(headers: &mut HeaderMap) {
     drop_headers(headers, |name| is_same_header(name, header::CONTENT_TYPE.as_str()));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -59,7 +59,7 @@ pub(super) fn set_target(uri: &mut Uri, target: String) -> bool {
     Uri::from_parts(parts).map(|forwarded| *uri = forwarded).is_ok()
 }
 
-/// What [`set_target`] cannot do.
+/// The error of [`set_target`].
 pub(super) fn too_long() -> Error {
     Error::InvalidParameter([("query".to_owned(), "is too long".to_owned())].into())
 }

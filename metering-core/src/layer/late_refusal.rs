@@ -1,5 +1,5 @@
-//! What the refusal of a request says, kept for a request that starts before its charge is decided. The refusal is the same
-//! as without that.
+//! The response details of a refusal, kept for a request that starts before its charge is decided. The refusal is the
+//! same as without that.
 
 use std::sync::Arc;
 

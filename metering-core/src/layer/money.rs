@@ -1,15 +1,15 @@
-//! [`Money`]: what a request has paid.
+//! [`Money`]: the charge, hold or payment of a request.
 
 use crate::charging::charge::Receipt;
 use crate::charging::refusal::Refusal;
 use crate::charging::{EarlyReceipt, ExpectedCharge, HoldGuard};
 use crate::error::Error;
 
-/// What can still be refunded or settled. It is taken by the first that does so.
+/// The part that can still be refunded or settled. Whoever takes it first settles it.
 pub(super) enum Money {
-    /// The charge may still be on its way to disk.
+    /// The charge may not be on disk yet.
     Charged(EarlyReceipt),
-    /// The charge is not decided yet. Nothing is known of it but account and price.
+    /// The charge is not decided yet. Only its account and price are known.
     Expected(ExpectedCharge),
     /// The charge was refused after the request was started, so there is nothing to refund.
     Refused(Refusal),
@@ -22,7 +22,7 @@ pub(super) enum Money {
 }
 
 impl Money {
-    /// Whether the charge is still on its way to disk.
+    /// Whether the charge is not on disk yet.
     pub(super) const fn is_pending(&self) -> bool {
         match self {
             Self::Charged(early) => !early.is_on_disk(),

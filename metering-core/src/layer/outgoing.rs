@@ -19,7 +19,7 @@ use crate::wire::{ErrorBody, REQUEST_ID_HEADER};
 /// The response headers that carry a request's id, from us or from an upstream.
 const ID_HEADERS: [&str; 2] = ["x-request-id", "request-id"];
 
-/// What is known about the response to a request.
+/// The known facts about the response to a request.
 pub(super) struct Outgoing {
     /// The id of the request. What is held for it has the same.
     pub(super) id: HoldId,
@@ -29,7 +29,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Uses the id that the request was given, and makes one if there is none.
+    /// Uses the given id of the request, and generates one if there is none.
     pub(super) fn new(head: &mut Parts, received: Received, now: impl FnOnce() -> Timestamp) -> Self {
         let id = *head.extensions.get_or_insert_with(|| HoldId::at(now(), &SystemRandomness));
         Self { id, shape: Some(ErrorShape::Own), privacy: Privacy::of_received(received) }
@@ -55,7 +55,7 @@ impl Outgoing {
             AdmissionKind::Expected(_) => None,
             AdmissionKind::Held(_) | AdmissionKind::Free => return,
         };
-        // A hold has an id of its own. What is repeated was charged to an earlier request.
+        // A hold has an id of its own. A repeated response was charged to an earlier request.
         if self.id.names_charge() || receipt.is_some_and(|receipt| receipt.repeated || receipt.hold.is_some()) {
             return;
         }
@@ -66,7 +66,7 @@ impl Outgoing {
         }
     }
 
-    /// The response is not that of a route of the catalogue.
+    /// The response does not come from a route of the catalogue.
     pub(super) fn pass(&mut self) {
         self.shape = None;
     }
@@ -77,7 +77,7 @@ impl Outgoing {
                 let mut response = shape.finish(response, self.id);
                 self.privacy.protect(response.headers_mut());
                 if shape != ErrorShape::Own {
-                    // For the time after the head: a stream may break off.
+                    // For the time after the head: a stream may be cut off.
                     response.extensions_mut().insert(shape);
                     response.extensions_mut().insert(self.id);
                 }
@@ -92,8 +92,8 @@ impl ErrorShape {
     /// Finishes a response: an error of this service gets this shape, and every response the id of its request, in the
     /// header that clients of this shape read. An id of the service behind the route is logged and left out.
     ///
-    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a handler next to
-    /// it.
+    /// [`MeteringLayer`](crate::MeteringLayer) does so for its own responses. Call it for errors of a neighbouring
+    /// handler.
     ///
     /// ```
     /// use metering_core::Error;
@@ -122,7 +122,7 @@ impl ErrorShape {
                 tracing::info!(request_id = text, code = error.error.as_str(), "a request was not served");
             }
             if self == Self::Own {
-                // For those further out, who may add to it.
+                // For outer layers, which may add to it.
                 response.extensions_mut().insert(error);
             } else {
                 response = response.map(|_| R::from(self.document(&error, Some(text))));

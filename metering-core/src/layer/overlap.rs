@@ -11,8 +11,8 @@ impl MeteringLayer {
     /// as for any charge that fails: so the inner service may have worked for a request that was not charged. It must not
     /// send anything except in its response. [`Charged::refund`](crate::Charged::refund) waits for the flush.
     ///
-    /// With a store that has no decision early, such as PostgreSQL, the inner service is called before the decision if the
-    /// charge will clearly be accepted ([`Meter::charge_early`](crate::Meter::charge_early) says when that is). If it is
+    /// With a store without early decisions, such as PostgreSQL, the inner service is called before the decision if the
+    /// charge will clearly be accepted ([`Meter::charge_early`](crate::Meter::charge_early) defines that). If it is
     /// refused after all, the response is dropped, and the client gets the refusal. In between,
     /// [`Charged::balance`](crate::Charged::balance) is `None`.
     ///

@@ -12,13 +12,13 @@ use crate::charging::replay::Retry;
 use crate::service::ChallengeClient;
 
 impl MeteringLayer {
-    /// Refuses a request by its head alone, if the layer would refuse it whatever its body says: 401, 402, 403, 404,
-    /// 405 or 429. For services that read bodies before the layer, for a [`RequestBody`](crate::RequestBody): they need
-    /// not read bodies of clients without a key or credits, and a client that waits for `100 Continue` is not asked for
+    /// Refuses a request by its head alone, if the layer would refuse it whatever its body: 401, 402, 403, 404, 405 or
+    /// 429. For services that read bodies before the layer, for a [`RequestBody`](crate::RequestBody): they need not
+    /// read bodies of clients without a key or credits, and a client that waits for `100 Continue` is not told to send
     /// its body (RFC 9110, section 10.1.1).
     ///
-    /// It reads the store at most once, and neither charges nor counts anything. The hook of
-    /// [`on_match`](Self::on_match) is not called. A request that passes may still be refused by the layer.
+    /// It reads the store at most once, and does not charge or count anything. The hook of [`on_match`](Self::on_match)
+    /// is not called. A request that passes may still be refused by the layer.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -62,7 +62,7 @@ impl MeteringLayer {
             Ok(presented) => presented,
             Err(error) => return Err(outgoing.finish(self.refusal(&head.uri, route, &error, client(), None))),
         };
-        // As in `admit`: a client that sends a key wants that key to be used.
+        // As in `admit`: a client that sends a key means to use that key.
         let is_sound = credentials.fault.is_none();
         let found = found.paid_with(presented.as_deref().filter(|_| is_sound)).at_most(credentials.max_cost);
         let found = found.signed_in_with(offers.sign_in(values).filter(|_| is_sound));

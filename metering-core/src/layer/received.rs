@@ -10,7 +10,7 @@ use crate::wire::{
     SIGN_IN_HEADER, SOURCE_HEADER, X_PAYMENT_HEADER,
 };
 
-/// The headers that most requests are searched for. The first [`CREDENTIALS`] of them say who pays.
+/// The headers that most requests are searched for. The first [`CREDENTIALS`] of them identify the payer.
 const NAMES: [&str; 11] = {
     // A header for keys that is missing here does not compile.
     let [own, azure, google] = KEY_HEADERS;
@@ -62,7 +62,7 @@ impl Received {
         self.known & ((1 << CREDENTIALS) - 1) != 0
     }
 
-    /// The values of all lines of a header. `headers` must be those of the same request. A header of [`NAMES`] that the
+    /// The values of all lines of a header. `headers` must belong to the same request. A header of [`NAMES`] that the
     /// request does not have is not looked up.
     pub(super) fn values<'h>(
         self,
@@ -74,7 +74,7 @@ impl Received {
     }
 }
 
-/// Whether a header, in lower case, says who pays.
+/// Whether a header, in lower case, identifies the payer.
 pub(super) fn is_credential(name: &str) -> bool {
     NAMES[..CREDENTIALS].contains(&name)
 }

@@ -20,7 +20,7 @@ pub(super) fn set_headers(headers: &mut HeaderMap, lines: impl IntoIterator<Item
     }
 }
 
-/// Sets the headers that say what a request cost, replacing those of the inner service.
+/// Sets the headers with a request's cost, replacing those of the inner service.
 pub(super) fn set_metered(headers: &mut HeaderMap, metered: &MeteredHeaders) {
     metered.each(|name, value| match header_value(value) {
         Ok(value) => drop(headers.insert(HeaderName::from_static(name), value)),
@@ -45,7 +45,7 @@ impl Error {
         self.to_response_with(PaymentNotice::default())
     }
 
-    /// The response, with what it says about payments ([`Offers::notice`](crate::service::Offers::notice)).
+    /// The response, with its payment members ([`Offers::notice`](crate::service::Offers::notice)).
     #[must_use]
     pub fn to_response_with<R: From<String>>(&self, notice: PaymentNotice) -> Response<R> {
         let body = ErrorBody { payable: notice.offers, ..self.body() };

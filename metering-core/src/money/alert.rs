@@ -1,7 +1,7 @@
 //! Alerts: one event when a balance or a budget runs low, and one when it is exhausted.
 //!
-//! A level that was raised stays raised until credits are added, or until the budget's next period. Refunds do not
-//! lower it, so that a balance that moves around the threshold does not raise an alert with every request.
+//! A raised level stays raised until credits are added, or until the budget's next period. Refunds do not lower it, so
+//! a balance that moves around the threshold does not raise an alert with every request.
 
 use crate::money::credits::Credits;
 
@@ -43,7 +43,7 @@ impl AlertLevel {
         Self::ALL.into_iter().find(|level| level.number() == number)
     }
 
-    /// The level of what remains. Without a threshold, it is never [`Low`](Self::Low).
+    /// The level of the remaining credits. Without a threshold, it is never [`Low`](Self::Low).
     #[must_use]
     pub fn of(remaining: Credits, threshold: Option<Credits>) -> Self {
         if !remaining.is_positive() {
@@ -88,7 +88,7 @@ impl AlertLevel {
         [Self::Low, Self::Short, Self::Exhausted].into_iter().filter(|alert| is_new(alert) && is_sent(alert)).collect()
     }
 
-    /// Lowers the level to that of what remains now.
+    /// Lowers the level to that of the remaining credits.
     pub(crate) fn lower(&mut self, remaining: Credits, threshold: Option<Credits>) {
         *self = match Self::of(remaining, threshold) {
             Self::Exhausted => *self,
@@ -108,12 +108,12 @@ pub struct BalanceAlert {
 }
 
 impl BalanceAlert {
-    /// The level of a balance of which so much is unspent, after a request for `required` was refused, if one was.
+    /// The level of a balance with this many unspent credits, after a request for `required` was refused, if one was.
     pub(crate) fn level(&self, unspent: Credits, required: Option<Credits>) -> AlertLevel {
         let level = AlertLevel::of(unspent, self.threshold);
         match required {
             Some(required) if unspent < required => level.union(AlertLevel::Short),
-            // What is held for other requests would cover it.
+            // The credits held for other requests would cover it.
             _ => level,
         }
     }
@@ -124,8 +124,8 @@ impl BalanceAlert {
         !raised.raise(self.level(unspent, Some(required)), self.threshold).is_empty()
     }
 
-    /// This alert with another threshold. A level that no longer applies to what the account has
-    /// not spent ([`Totals::unspent`](crate::access::Totals::unspent)) is lowered.
+    /// This alert with another threshold. A level that no longer applies to the account's unspent credits
+    /// ([`Totals::unspent`](crate::access::Totals::unspent)) is lowered.
     #[must_use]
     pub fn with_threshold(self, threshold: Option<Credits>, unspent: Credits) -> Self {
         let mut raised = self.raised;
@@ -202,6 +202,6 @@ mod tests {
         assert_eq!(level(Some(9), 9), AlertLevel::None);
         assert_eq!(level(None, 9), AlertLevel::None);
         let quiet = BalanceAlert::default().with_threshold(Some(atoms(10)), atoms(5));
-        assert_eq!(quiet.raised, AlertLevel::None, "the next charge tells");
+        assert_eq!(quiet.raised, AlertLevel::None, "the next charge raises it");
     }
 }

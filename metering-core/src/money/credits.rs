@@ -164,7 +164,7 @@ impl Credits {
         }
     }
 
-    /// Whether the amount has at most eight decimals, so that its printed form is exact.
+    /// Whether the amount has at most eight decimals, so its printed form is exact.
     #[must_use]
     pub const fn has_eight_decimals(self) -> bool {
         self.0 % (ATOMS_PER_CREDIT / 100_000_000) == 0
@@ -264,7 +264,7 @@ impl<'de> Deserialize<'de> for Credits {
 /// Deserializes an amount that was printed, with [`Credits::from_printed`].
 ///
 /// # Errors
-/// When it is no printed amount.
+/// When it is not a printed amount.
 pub fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credits, D::Error> {
     let number = Box::<RawValue>::deserialize(deserializer)?;
     Credits::from_printed(number.get()).map_err(serde::de::Error::custom)
@@ -273,7 +273,7 @@ pub fn printed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credits, D:
 /// The same, for an amount that may be null.
 ///
 /// # Errors
-/// As [`printed`].
+/// See [`printed`].
 pub fn printed_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Credits>, D::Error> {
     #[derive(Deserialize)]
     struct Printed(#[serde(deserialize_with = "printed")] Credits);

@@ -1,13 +1,13 @@
-//! Currencies (ISO 4217), and the decimals of their amounts. Processors take payments in them, and receipts say in one
-//! what a payment was worth.
+//! Currencies (ISO 4217), and the decimals of their amounts. Processors take payments in them, and receipts express a
+//! payment's value in one.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::chains::address::Address;
 
-/// The codes in use, by the decimals of their amounts. A currency that ends stays: records of payments name it. Metals, test
-/// codes and most funds are left out.
+/// The codes in use, by the decimals of their amounts. A discontinued currency is kept: records of payments name it.
+/// Metals, test codes and most funds are left out.
 const CODES: [(u8, &str); 4] = [
     (
         2,
@@ -57,7 +57,7 @@ impl Currency {
         self.decimals
     }
 
-    /// What a payment's record has for it in place of a token's contract: the code, in ASCII, after zeros. No contract has
+    /// A payment's record has this in place of a token's contract: the code, in ASCII, after zeros. No contract has
     /// such an address.
     #[must_use]
     pub fn token(self) -> Address {
@@ -66,7 +66,7 @@ impl Currency {
         Address::from_bytes(bytes)
     }
 
-    /// The currency that [`Currency::token`] stands for.
+    /// The currency that [`Currency::token`] represents.
     #[must_use]
     pub fn of_token(token: &Address) -> Option<Self> {
         let (zeros, code) = token.as_bytes().split_at(17);

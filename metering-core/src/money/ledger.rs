@@ -25,7 +25,7 @@ named_enum! {
         PaymentReversed = "payment_reversed",
         /// The same credits restored because the payment was mined after all, or the reversal ended.
         PaymentRestored = "payment_restored",
-        /// Credits that a parent account or a child account gave.
+        /// Credits from a parent account or a child account.
         TransferIn = "transfer_in",
         /// Credits that were given to a parent account or a child account.
         TransferOut = "transfer_out",
@@ -109,7 +109,7 @@ impl NewLedgerEntry {
     #[must_use]
     pub fn applied_to(&self, totals: Totals) -> Option<Totals> {
         let balance = totals.balance.checked_add(self.amount)?;
-        // What is held may return to the balance.
+        // Held credits may return to the balance.
         balance.checked_add(totals.held)?;
         if self.kind.is_purchase() {
             let purchased = totals.purchased.checked_add(self.amount)?;
@@ -126,7 +126,7 @@ impl NewLedgerEntry {
 pub struct LedgerEntry {
     /// Its number in this store, increasing with time.
     pub id: i64,
-    /// Whose balance it changed.
+    /// The account whose balance it changed.
     pub account: AccountId,
     /// The reason.
     pub kind: LedgerKind,

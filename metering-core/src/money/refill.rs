@@ -10,9 +10,9 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 
 /// How accounts are refilled.
 ///
-/// At the beginning of each period, in UTC, every account that is not revoked gets `credits`, but no more than it takes
-/// to reach `cap`. Held credits count towards the cap. An account created during a period is refilled from the
-/// next one on. An account whose email address is not verified yet gets nothing.
+/// At the beginning of each period, in UTC, every account that is not revoked gets `credits`, but at most enough to
+/// reach `cap`. Held credits count towards the cap. An account created during a period is refilled from the next one
+/// on. An account whose email address is not verified yet gets nothing.
 ///
 /// ```
 /// use metering_core::access::{BudgetReset, Totals};
@@ -28,7 +28,7 @@ use crate::money::ledger::{LedgerKind, NewLedgerEntry};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refill {
-    /// The most that an account gets in a period. Above zero.
+    /// The maximum that an account gets in a period. Above zero.
     #[serde(deserialize_with = "printed")]
     pub credits: Credits,
     /// The period.
@@ -56,7 +56,7 @@ impl Refill {
         }
     }
 
-    /// What an account gets; `None` for nothing.
+    /// The credits that an account gets; `None` for none.
     #[must_use]
     pub fn amount(&self, totals: Totals) -> Option<Credits> {
         let room = totals.balance.checked_add(totals.held).and_then(|there| self.cap.checked_sub(there));
@@ -65,8 +65,8 @@ impl Refill {
         Some(self.credits.min(room)).filter(|amount| amount.is_positive())
     }
 
-    /// The first day of the period that has `day`: an account that was refilled on it, or later, has been refilled in
-    /// this period.
+    /// The first day of the period that contains `day`: an account that was refilled on it, or later, has been refilled
+    /// in this period.
     #[must_use]
     pub fn period(&self, day: Day) -> Day {
         self.every.first_day(day)

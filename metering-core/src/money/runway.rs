@@ -20,7 +20,7 @@ use crate::money::credits::Credits;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runway {
-    /// Nothing is left.
+    /// No credits are left.
     UsedUp,
     /// There were no calls in the days that are known.
     NoCalls,
@@ -28,7 +28,7 @@ pub enum Runway {
     TooEarly,
     /// There were no calls in the days that the pace is taken from, but before.
     NoRecentCalls,
-    /// About so many days; 0 for less than one.
+    /// The approximate number of days; 0 for less than one.
     Days(u64),
 }
 

@@ -1,4 +1,4 @@
-//! What a client asks for when it sends a browser to the consent page.
+//! The parameters of an authorization request: a client sends a browser to the consent page with them.
 
 use url::Url;
 
@@ -6,22 +6,22 @@ use crate::access::scope::{Scope, Scopes};
 use crate::oauth::code_challenge::{CodeChallenge, CodeChallengeError};
 use crate::wire::AuthorizationRequest;
 
-/// An authorization that a client asks for: everything but where the response goes, which is checked before.
+/// An authorization that a client requests: everything but the redirect URI, which is checked before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedAuthorization {
-    /// What its code must be redeemed with.
+    /// The challenge that its code must be redeemed with.
     pub challenge: CodeChallenge,
-    /// What it would like to do. The owner decides.
+    /// The requested scopes. The owner decides.
     pub scopes: Scopes,
-    /// What its token is for (RFC 8707), in the service's own spelling.
+    /// The resource of its token (RFC 8707), in the service's own spelling.
     pub resource: String,
 }
 
-/// Why an authorization is refused. The client is told by redirect.
+/// Why an authorization is refused. The client is notified by redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthorizationFault {
-    /// It asks for something else than a code.
+    /// Its response type is not a code.
     #[error("response_type must be code")]
     ResponseType,
     /// It has no challenge, or one of another method.
@@ -48,7 +48,7 @@ impl AuthorizationFault {
 }
 
 impl RequestedAuthorization {
-    /// What tokens can be given: a token neither buys credits nor links wallets.
+    /// Scopes that tokens can have: a token neither buys credits nor links wallets.
     pub const OFFERED: [Scope; 3] = [Scope::Call, Scope::Read, Scope::Manage];
 
     /// Reads a request. `resources` are the URLs of this service; the first is meant if the client names none.
@@ -73,7 +73,7 @@ impl RequestedAuthorization {
         Ok(Self { challenge, scopes: Self::scopes(request.scope.as_deref()), resource })
     }
 
-    /// The scopes that a client asks for. Unknown ones are ignored; without any, a token can call and read.
+    /// The scopes that a client requests. Unknown ones are ignored; without any, a token can call and read.
     #[must_use]
     pub fn scopes(text: Option<&str>) -> Scopes {
         let named = text.unwrap_or_default().split(' ');
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn scopes_are_those_that_can_be_given() {
-        // asked for, understood
+        // requested, understood
         let table = [
             (None, "call read"),
             (Some(""), "call read"),

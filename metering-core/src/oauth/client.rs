@@ -1,6 +1,6 @@
-//! A client of OAuth: what it says of itself, when it registers (RFC 7591) or in the document that its id names
-//! (draft-ietf-oauth-client-id-metadata-document-00). Nothing of it is proven, except that whoever has the redirect URI
-//! gets the code. All clients are public: none has a secret.
+//! A client of OAuth: its own metadata, from its registration (RFC 7591) or from the document that its id names
+//! (draft-ietf-oauth-client-id-metadata-document-00). Nothing of it is verified, except that the holder of the redirect
+//! URI gets the code. All clients are public: none has a secret.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::random::{Randomness, random_digits};
 /// The most redirect URIs of a client.
 const REDIRECT_URIS_MAX: usize = 10;
 
-/// What the ids of registered clients begin with.
+/// The prefix of the ids of registered clients.
 const PREFIX: &str = "cli_";
 
 /// A client.
@@ -27,7 +27,7 @@ pub struct OAuthClient {
     pub id: String,
     /// Its name, for people.
     pub name: KeyName,
-    /// Where responses to it may go; at least one.
+    /// Its redirect URIs; at least one.
     pub redirect_uris: Vec<RedirectUri>,
     /// When a registration is forgotten.
     pub expires_at: Timestamp,
@@ -40,7 +40,7 @@ pub enum ClientMetadataError {
     /// None of the redirect URIs can be used.
     #[error("redirect_uris must have 1 to {REDIRECT_URIS_MAX} entries, and one at least that can be used: each {0}")]
     RedirectUris(RedirectUriError),
-    /// Something else.
+    /// Another error.
     #[error("{0}")]
     Other(String),
 }
@@ -107,7 +107,7 @@ impl OAuthClient {
         Self::read(id, &metadata(json)?, expires_at)
     }
 
-    /// The client whose document is at `url`. All of its redirect URIs count, as it may be used elsewhere.
+    /// The client whose document is at `url`. All of its redirect URIs are checked, as it may be used elsewhere.
     ///
     /// # Errors
     /// When it is not the document of that client.
@@ -156,7 +156,7 @@ impl OAuthClient {
         Self::is_document_url(&self.id).then(host).flatten()
     }
 
-    /// Whether responses to it may go there.
+    /// Whether responses may be sent there.
     #[must_use]
     pub fn may_redirect_to(&self, requested: &RedirectUri) -> bool {
         self.redirect_uris.iter().any(|registered| registered.accepts(requested))

@@ -1,4 +1,4 @@
-//! PKCE (RFC 7636), with S256 only: whoever redeems a code must have begun the authorization.
+//! PKCE (RFC 7636), with S256 only: the client that redeems a code must have begun the authorization.
 
 use std::str::FromStr;
 

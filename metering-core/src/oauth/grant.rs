@@ -1,8 +1,8 @@
-//! A grant: an owner let a client have a key with certain terms.
+//! A grant: an owner gave a client a key with certain terms.
 //!
 //! It begins when the owner consents, with a code; redeeming that makes the key and its first secret, the access token.
-//! Each refresh replaces that secret, and the key keeps its budget and usage. Whoever changes or deletes the key, as any
-//! other, changes or ends the grant: it stands for its last access token, and is over when that was revoked.
+//! Each refresh replaces that secret, and the key keeps its budget and usage. Whoever changes or deletes the key, as
+//! any other, changes or ends the grant: it lasts as long as its last access token, and ends when that is revoked.
 
 use std::time::Duration;
 
@@ -21,15 +21,15 @@ pub struct Grant {
     pub id: GrantId,
     /// The account.
     pub account: AccountId,
-    /// The owner's key, below which that of the client is.
+    /// The owner's key, which is the parent of the client's key.
     pub parent: KeyId,
     /// The client's id.
     pub client: String,
     /// Where the code was sent.
     pub redirect_uri: RedirectUri,
-    /// What the tokens are for.
+    /// The resource of the tokens.
     pub resource: String,
-    /// What the code must be redeemed with.
+    /// The challenge that the code must be redeemed with.
     pub challenge: CodeChallenge,
     /// The terms that the owner chose: the JSON of a [`CreateKeyRequest`](crate::wire::CreateKeyRequest).
     pub terms: String,
@@ -53,19 +53,19 @@ pub enum GrantRefusal {
     /// It was used before. The grant ends, because one of its two users stole it.
     #[error("the code or refresh token was used before, so its access was revoked; ask the owner again")]
     Reused,
-    /// It is a code that was not redeemed yet, or a refresh token, and the other is needed.
+    /// A code that was not redeemed yet was sent in place of a refresh token, or the other way round.
     #[error("this is not a token of the kind that grant_type names")]
     Kind,
-    /// It belongs to another client.
+    /// It was issued to another client.
     #[error("the code or refresh token was given to another client_id")]
     Client,
     /// The code was sent elsewhere.
     #[error("redirect_uri is not that of the authorization request")]
     RedirectUri,
-    /// The code was not asked for by whoever redeems it.
+    /// The code verifier does not match: another client requested the code.
     #[error("code_verifier does not match the code_challenge of the authorization request")]
     Verifier,
-    /// The token is for something else.
+    /// The token is for another resource.
     #[error("resource is not that of the authorization request")]
     Resource,
     /// The key of the grant is gone, switched off, or was rotated by its owner.
@@ -73,16 +73,16 @@ pub enum GrantRefusal {
     Ended,
 }
 
-/// What a client sends with a code or a refresh token.
+/// The parameters that a client sends with a code or a refresh token.
 #[derive(Debug, Clone, Copy)]
 pub struct Redemption<'r> {
     /// Its hash.
     pub token: GrantTokenHash,
     /// The client that sends it.
     pub client: &'r str,
-    /// What it is for, in the service's own spelling; `None` for what was agreed.
+    /// The resource, in the service's own spelling; `None` for the agreed one.
     pub resource: Option<&'r str>,
-    /// With a code: where it was sent, if the client says so, and the code verifier.
+    /// With a code: its redirect URI, if the client sends one, and the code verifier.
     pub code: Option<(Option<&'r str>, &'r str)>,
 }
 
@@ -107,7 +107,7 @@ impl Grant {
     /// How long the access token before a refresh still works, for requests that are on their way.
     pub const OVERLAP: Duration = Duration::from_secs(60);
 
-    /// Checks what a client sends.
+    /// Checks the client's parameters.
     ///
     /// # Errors
     /// The first refusal. [`GrantRefusal::Reused`] ends the grant; nothing else changes it.

@@ -1,7 +1,7 @@
-//! Where an authorization response goes: `https`, or this machine (RFC 8252, section 7.3).
+//! The URI that an authorization response is sent to: `https`, or this machine (RFC 8252, section 7.3).
 //!
 //! Compared as text, since a URL in another spelling may lead elsewhere; only the port of this machine may differ, as
-//! programs get theirs when they start.
+//! programs get their port when they start.
 
 use std::str::FromStr;
 

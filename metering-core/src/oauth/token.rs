@@ -44,7 +44,7 @@ impl SecretKind for GrantTokenKind {
     }
 }
 
-/// The id of a grant. It follows from what its secrets share, and says nothing about them.
+/// The id of a grant. It is derived from the part that its secrets share, and reveals nothing about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GrantId([u8; 16]);
 

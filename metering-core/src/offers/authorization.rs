@@ -1,6 +1,6 @@
 //! Signed authorizations of token transfers (EIP-3009, `transferWithAuthorization`).
 //!
-//! The owner of tokens signs who gets how much, and when; anyone may submit that to the token's contract, which
+//! The owner of tokens signs the recipient, amount and time; anyone may submit that to the token's contract, which
 //! executes it once. The submitter pays the gas and cannot change anything.
 
 use crate::chains::address::Address;
@@ -23,10 +23,10 @@ pub struct AuthorizationNonceError;
 
 hex_word!(AuthorizationNonce, AuthorizationNonceError);
 
-/// What the owner of tokens signs.
+/// The message that the owner of tokens signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Authorization {
-    /// Whose tokens are moved, and who signs.
+    /// The owner of the tokens, who signs.
     pub from: Address,
     /// Who receives them.
     pub to: Address,
@@ -40,12 +40,12 @@ pub struct Authorization {
     pub nonce: AuthorizationNonce,
 }
 
-/// What a payment has to be.
+/// The requirements for a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedTransfer {
-    /// Who must receive it.
+    /// The required recipient.
     pub to: Address,
-    /// How many units, neither more nor less.
+    /// How many units, exactly.
     pub value: TokenUnits,
 }
 
@@ -55,12 +55,12 @@ pub enum AuthorizationFault {
     /// It pays another recipient.
     #[error("it pays {found}, not {expected}")]
     Recipient {
-        /// Who must receive it.
+        /// The required recipient.
         expected: Address,
-        /// Who it names.
+        /// The named recipient.
         found: Address,
     },
-    /// It pays too much or too little.
+    /// The amount is too large or too small.
     #[error("it pays {} units, not {}", found.get(), expected.get())]
     Amount {
         /// The amount on offer.
@@ -83,13 +83,13 @@ pub enum AuthorizationFault {
     /// The signature is a contract's, but the payer's address has no contract.
     #[error("the signature is that of a contract, and there is none at {payer} on this chain; deploy the wallet first")]
     NotDeployed {
-        /// Who should have signed.
+        /// The expected signer.
         payer: Address,
     },
     /// The signature is not the payer's.
     #[error("the signature is not that of {payer}")]
     Signature {
-        /// Who should have signed.
+        /// The expected signer.
         payer: Address,
     },
 }
@@ -121,13 +121,13 @@ impl Authorization {
         ])
     }
 
-    /// What its owner signs.
+    /// The digest that its owner signs.
     #[must_use]
     pub fn digest(&self, domain: &TokenDomain) -> [u8; 32] {
         domain.digest(self.message())
     }
 
-    /// Checks what it says, without its signature and without a chain.
+    /// Checks its fields, without its signature and without a chain.
     ///
     /// # Errors
     /// The first rule that it breaks: recipient, amount, times.
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// What `@x402/evm` 2.27.0 signed.
+    /// The signature of `@x402/evm` 2.27.0.
     const SIGNATURE: &str = "0x37ee65cd4e139b9478e44acabdd5f6802993591aaeb2f01a38b38069ba9501a513649d70b1d7e4b6ffa34836f9d218bdee8263d490cbe1fca234446e13c137801b";
 
     fn at(seconds: i64) -> Timestamp {

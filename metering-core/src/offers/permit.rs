@@ -1,7 +1,8 @@
 //! Signed permits to transfer at most an amount (Permit2, `permitWitnessTransferFrom`), as x402's scheme `upto` uses them.
 //!
-//! The owner of tokens has approved the contract Permit2, and signs who may be paid, by whom, and at most how much. One
-//! facilitator, which is part of what is signed, has a proxy contract transfer any part of that, once.
+//! The owner of tokens has approved the contract Permit2, and signs the recipient, the facilitator, and the maximum
+//! amount. One facilitator, which is part of the signed message, lets a proxy contract transfer any part of the amount,
+//! once.
 
 use crate::chains::address::Address;
 use crate::chains::signature::signer_of_digest;
@@ -31,14 +32,14 @@ const PERMIT_TYPE: &[u8] = b"PermitWitnessTransferFrom(TokenPermissions permitte
 /// [`UPTO_PROXY`].
 #[derive(Debug, Clone, Copy)]
 pub struct Permit<'s> {
-    /// What was signed, except for the facilitator.
+    /// The signed fields, except for the facilitator.
     pub signed: &'s SignedAuthorization,
-    /// Who may have it executed.
+    /// The facilitator that may execute it.
     pub facilitator: Address,
 }
 
 impl Permit<'_> {
-    /// What the owner of the tokens signs (EIP-712).
+    /// The message that the owner of the tokens signs (EIP-712).
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         let SignedAuthorization { chain_id, token, authorization, .. } = self.signed;
@@ -103,9 +104,9 @@ mod tests {
     use crate::offers::authorization::Authorization;
 
     const FACILITATOR: Address = Address::from_bytes([0x99; 20]);
-    /// What `@x402/evm` 2.27.0 chose, with fixed bytes for random ones.
+    /// The values that `@x402/evm` 2.27.0 chose, with fixed bytes for random ones.
     const NONCE: &str = "466551747484457411779709312914667156594490364973438335691470772934613455834";
-    /// What it signed.
+    /// The message that it signed.
     const SIGNATURE: &str = "0xbb25a197565b1fdf7fe2c12a3ec235898f9a03ef6620124e27af0c0d7549651119368f4097526058ca1867d4a1c0e1031814a7fe1c968dab1b4d3431f015bd9d1c";
 
     fn signed() -> SignedAuthorization {

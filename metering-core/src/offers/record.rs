@@ -19,14 +19,14 @@ use crate::offers::authorization::{Authorization, AuthorizationNonce};
 use crate::raw_bytes::raw_bytes;
 use crate::shown_fields::shown_fields;
 
-/// What tells authorizations apart. The token's contract executes only one with these.
+/// The identity of an authorization. The token's contract executes only one with these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AuthorizationId {
     /// The chain's id (EIP-155).
     pub chain_id: u64,
     /// The token's contract.
     pub token: Address,
-    /// Whose tokens are moved.
+    /// The owner of the tokens.
     pub payer: Address,
     /// The payer's nonce.
     pub nonce: AuthorizationNonce,
@@ -62,7 +62,7 @@ pub struct SignedAuthorization {
     pub chain_id: u64,
     /// The token's contract.
     pub token: Address,
-    /// What was signed.
+    /// The signed authorization.
     pub authorization: Authorization,
     /// The payer's signature.
     pub signature: WalletSignature,
@@ -78,7 +78,7 @@ impl SignedAuthorization {
 }
 
 impl fmt::Debug for SignedAuthorization {
-    /// Leaves out the signature, because anyone who has it can execute the authorization, also for another account.
+    /// Leaves out the signature, because anyone who has it can execute the authorization, even for another account.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SignedAuthorization").field("id", &self.id()).finish_non_exhaustive()
     }
@@ -91,7 +91,7 @@ pub struct AuthorizationRecord {
     pub signed: SignedAuthorization,
     /// The account to credit.
     pub account: AccountId,
-    /// What it buys.
+    /// The credits that it buys.
     pub credits: Credits,
     /// The request that it came with, if that had no key. It pays for this request only.
     pub request: Option<Fingerprint>,
@@ -99,7 +99,7 @@ pub struct AuthorizationRecord {
     pub identifier: Option<IdentifierHash>,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// How far it is.
+    /// Its progress.
     pub state: AuthorizationState,
     /// The transaction whose payment was credited for it. If a reorganisation removed that transaction, the payment was
     /// reversed, and the authorization is pending again.
@@ -109,22 +109,23 @@ pub struct AuthorizationRecord {
     /// The transactions that were signed to execute it, oldest first. At most one can succeed, because the token's
     /// contract executes the authorization once.
     pub submissions: Vec<Submission>,
-    /// Set if it is for what one request uses, instead of a fixed amount.
+    /// Set if it is for the usage of one request, instead of a fixed amount.
     pub usage: Option<AuthorizedUsage>,
 }
 
-/// What an authorization for the usage of one request pays for (the scheme `upto` of x402): at most what was signed, and
-/// exactly what the request's hold captures.
+/// The payment of an authorization for the usage of one request (the scheme `upto` of x402): at most the signed amount,
+/// and exactly the amount that the request's hold captures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthorizedUsage {
     /// The hold that it backs. No other one has this id.
     pub hold: HoldId,
-    /// What was captured, at most what was authorized. `None` until the hold is settled; zero if nothing is to be paid.
+    /// The captured amount, at most the authorized one. `None` until the hold is settled; zero if nothing is to be
+    /// paid.
     pub used: Option<Credits>,
 }
 
 impl AuthorizationRecord {
-    /// What it credits, once it is executed. `None` while that is not known.
+    /// The credits that it adds, once it is executed. `None` while that is not known.
     #[must_use]
     pub const fn credited(&self) -> Option<Credits> {
         match self.usage {
@@ -133,7 +134,7 @@ impl AuthorizationRecord {
         }
     }
 
-    /// How many units of the token to transfer: what was signed, or the part of it that the request used, rounded up.
+    /// How many units of the token to transfer: the signed amount, or the part of it that the request used, rounded up.
     /// `None` while that is not known.
     #[must_use]
     pub fn due(&self) -> Option<TokenUnits> {
@@ -164,7 +165,7 @@ impl AuthorizationRecord {
     }
 }
 
-/// How far an authorization is.
+/// The progress of an authorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuthorizationState {
     /// Waiting to be executed, or for the execution to be confirmed.
@@ -202,7 +203,7 @@ pub struct GasPlace {
     pub nonce: u64,
 }
 
-/// A transaction that was signed and stored before it was sent, so that it can be sent again after a crash.
+/// A transaction that was signed and stored before it was sent, so it can be sent again after a crash.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Submission {
     /// Its hash.

@@ -1,4 +1,4 @@
-//! The audit log: who did what, when and why, what it was before and what it was afterwards.
+//! The audit log: who did what, when and why, and the subject before and afterwards.
 //!
 //! Append-only. An entry is written with its outcome in the action's own transaction, so each is there if and only if the
 //! other is. Earlier versions wrote the entry before the action and the outcome after it, so their entries may lack an
@@ -84,11 +84,11 @@ pub struct NewAuditEntry {
     pub action: String,
     /// The target: an account's id, `plan:ID@CHAIN_ID`, `payment:CHAIN_ID:HASH` or `operator:NAME`.
     pub subject: String,
-    /// Why; empty if the command line gave no reason.
+    /// The reason; empty if the command line gave none.
     pub reason: String,
-    /// The parameters of the action, as a JSON object: amounts, notes, limits. Never a secret.
+    /// The parameters of the action, as a JSON object: amounts, notes, limits. Never contains a secret.
     pub request: String,
-    /// What the subject was before, as JSON, if it existed. Never a secret.
+    /// The subject before, as JSON, if it existed. Never contains a secret.
     pub before: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub struct AuditOutcome {
     pub result: AuditResult,
     /// Why it was refused; empty if it was taken.
     pub detail: String,
-    /// What the subject was afterwards, as JSON, if the action was taken. Never a secret.
+    /// The subject afterwards, as JSON, if the action was taken. Never contains a secret.
     pub after: Option<String>,
 }
 
@@ -137,7 +137,7 @@ pub struct AuditQuery {
     pub before: Option<AuditId>,
     /// Only entries about this kind of action, such as `account.grant`.
     pub action: Option<String>,
-    /// Only entries written then.
+    /// Only entries written in this period.
     pub at: Period,
 }
 

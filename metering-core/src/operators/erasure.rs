@@ -1,16 +1,16 @@
-//! What the erasure of a person removes, and for how long records of people are kept.
+//! The records that the erasure of a person removes, and for how long records of people are kept.
 
 use std::time::Duration;
 
 use crate::access::account::Account;
 
-/// What an erasure changes, or has changed.
+/// The changes of an erasure, planned or made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasure {
     /// The account, afterwards.
     pub account: Account,
-    /// What was found of its owner, by kind. Kinds of which nothing was found are left out, so that it is empty for an
-    /// account that is erased.
+    /// The records of its owner that were found, by kind. Kinds without any are left out, so it is empty for an account
+    /// that is erased.
     pub parts: Vec<ErasedPart>,
 }
 
@@ -23,7 +23,7 @@ pub struct ErasedPart {
     pub records: u64,
 }
 
-/// For how long records are kept that say what people did. `None` means as long as the store keeps them by itself.
+/// For how long records of people's actions are kept. `None` means the store's own retention.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct ErasedPart {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retention {
-    /// The paths of requests in recent activity. The entries stay.
+    /// The paths of requests in recent activity. The entries are kept.
     pub activity: Option<Duration>,
     /// Events, with their deliveries.
     pub events: Option<Duration>,
@@ -47,7 +47,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Whether everything is kept as long as the store keeps it by itself.
+    /// Whether everything is kept for the store's own retention.
     #[must_use]
     pub fn is_unlimited(&self) -> bool {
         *self == Self::default()

@@ -1,4 +1,4 @@
-//! What operators ask for of the long lists: the newest first, of some days, in some state.
+//! The filters of operators for the long lists: the newest first, of some days, in some state.
 
 use crate::access::account::{Account, AccountId, AgentName};
 use crate::clock::{Day, Timestamp};
@@ -75,11 +75,11 @@ impl Period {
 /// Which accounts to list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AccountFilter {
-    /// Those whose name begins with this, in any case.
+    /// Names that begin with this, in any case.
     pub name_prefix: Option<String>,
-    /// Those created then.
+    /// Created in this period.
     pub created: Period,
-    /// Those in this state.
+    /// In this state.
     pub state: Option<AccountState>,
 }
 
@@ -94,28 +94,28 @@ impl AccountFilter {
 /// Which credited payments to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentFilter {
-    /// Those recorded then.
+    /// Recorded in this period.
     pub recorded: Period,
-    /// Those in this state.
+    /// In this state.
     pub state: Option<PaymentState>,
 }
 
-/// An account, what it has left, and what it used in some days.
+/// An account, its remaining credits, and its usage in some days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountRunway {
     /// The account.
     pub account: AccountId,
     /// Its name.
     pub agent_name: AgentName,
-    /// What it has left.
+    /// Its remaining credits.
     pub balance: Credits,
-    /// What it used in those days, minus refunds.
+    /// Its usage in those days, minus refunds.
     pub used: Credits,
 }
 
 impl AccountRunway {
-    /// The runway of an account that used `used` in some days. `None` unless, at this pace, its balance is used up within
-    /// as many days again; also `None` if nothing is left, or the account is revoked.
+    /// The runway of an account that used `used` in some days. `None` unless its balance is used up, at this pace,
+    /// within as many days again; also `None` if nothing is left, or the account is revoked.
     #[must_use]
     pub fn of(account: &Account, used: Credits) -> Option<Self> {
         let balance = account.totals.balance;

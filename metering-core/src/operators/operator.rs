@@ -70,7 +70,7 @@ impl FromStr for OperatorName {
 text_traits!(OperatorName: Display);
 
 named_enum! {
-    /// What an operator may do.
+    /// The rights of an operator.
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Role {
@@ -90,9 +90,9 @@ pub struct MalformedRole;
 /// An operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operator {
-    /// The name. Names are never reused, so that the audit log stays unambiguous.
+    /// The name. Names are never reused, or the audit log would become ambiguous.
     pub name: OperatorName,
-    /// What the operator may do.
+    /// The operator's rights.
     pub role: Role,
     /// The hash of the token.
     pub token: OperatorTokenHash,
@@ -107,7 +107,7 @@ pub struct Operator {
 pub struct NewOperator {
     /// The name.
     pub name: OperatorName,
-    /// What the operator may do.
+    /// The operator's rights.
     pub role: Role,
     /// The hash of the token.
     pub token: OperatorTokenHash,

@@ -1,4 +1,4 @@
-//! The operators' report: what was sold, granted and used, by day, plan, route and account.
+//! The operators' report: credits sold, granted and used, by day, plan, route and account.
 
 use crate::access::account::{AccountId, AgentName};
 use crate::chains::address::Address;
@@ -16,11 +16,11 @@ pub struct OperationsReport {
     pub accounts: u64,
     /// The days with anything to report, oldest first.
     pub by_day: Vec<DaySales>,
-    /// What was sold, by chain, plan and token; the most credits first.
+    /// Sales, by chain, plan and token; the most credits first.
     pub sales: Vec<PlanSales>,
-    /// What was paid, by day, chain and token, in this order.
+    /// Payments, by day, chain and token, in this order.
     pub revenue: Vec<DayRevenue>,
-    /// What that was worth where a value is known, by day and currency, in this order.
+    /// Their value, where known, by day and currency, in this order.
     pub values: Vec<DayValue>,
     /// The routes with the most credits used, most first; at most [`OperationsReport::TOP`].
     pub top_routes: Vec<EndpointUsage>,
@@ -69,7 +69,7 @@ pub struct PlanSales {
     pub credits: Credits,
 }
 
-/// What was paid on one day, in one token of one chain.
+/// The payments of one day, in one token of one chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DayRevenue {
     /// The UTC day on which the payments were recorded.
@@ -86,7 +86,7 @@ pub struct DayRevenue {
     pub amount: TokenUnits,
 }
 
-/// What payments of one day were worth in a currency.
+/// The value of one day's payments in a currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DayValue {
     /// The UTC day on which the payments were recorded.

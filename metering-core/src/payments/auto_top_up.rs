@@ -34,7 +34,7 @@ impl fmt::Debug for SavedCard {
     }
 }
 
-/// What the owner of an account agreed to: when its card is charged, for what, and how often.
+/// The agreement with the owner of an account: when its card is charged, for what, and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopUpRule {
     /// The plan that is bought.
@@ -52,17 +52,17 @@ pub struct TopUpRule {
 }
 
 named_enum! {
-    /// Why automatic top-ups stopped. They go on when their owner turns them on again.
+    /// Why automatic top-ups stopped. They resume when their owner turns them on again.
     pub enum TopUpStop {
         /// The card was declined.
         Declined = "declined",
-        /// The card's bank wants its owner to authenticate.
+        /// The card's bank requires its owner to authenticate.
         AuthenticationRequired = "authentication_required",
         /// The processor does not charge the card.
         Refused = "refused",
         /// A payment of the account was refunded or disputed, whether an automatic top-up made it or not.
         Reversed = "reversed",
-        /// The plan is no longer sold as it was when they were turned on.
+        /// The plan's terms have changed since they were turned on, or it is no longer sold.
         PlanChanged = "plan_changed",
     }
 }
@@ -95,7 +95,7 @@ pub struct AutoTopUp {
 }
 
 impl AutoTopUp {
-    /// Neither card nor rule.
+    /// No card and no rule.
     #[must_use]
     pub const fn none(account: AccountId) -> Self {
         Self { account, card: None, rule: None, stopped: None }
@@ -114,7 +114,7 @@ pub struct TopUpChargeIdError;
 random_id!(TopUpChargeId, TopUpChargeIdError, "atu_");
 
 named_enum! {
-    /// What is known of a charge of a saved card.
+    /// The known state of a charge of a saved card.
     pub enum TopUpChargeState {
         /// It is being made, or its outcome is not known.
         Open = "open",
@@ -144,8 +144,9 @@ pub struct TopUpCharge {
     pub currency: Currency,
     /// When it was decided.
     pub started_at: Timestamp,
-    /// What is known of it.
+    /// Its known state.
     pub state: TopUpChargeState,
-    /// What stands for the processor's payment ([`ProcessorRef::tx`](crate::payments::ProcessorRef::tx)), once it was paid.
+    /// The hash that represents the processor's payment ([`ProcessorRef::tx`](crate::payments::ProcessorRef::tx)), once
+    /// it was paid.
     pub payment: Option<TxHash>,
 }

@@ -1,4 +1,4 @@
-//! Who buys credits, as receipts name them: details that the owner of an account gives, for their bookkeeping.
+//! The buyer of credits, as receipts name it: details that the owner of an account gives, for their bookkeeping.
 //!
 //! A receipt has the details of the time of its purchase, and keeps them when they change. So they are stored with the time
 //! for which they hold, and receipts look theirs up.
@@ -23,7 +23,7 @@ pub struct Buyer {
     tax_id: Option<String>,
 }
 
-/// What is wrong with the details of a buyer.
+/// A problem in the details of a buyer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BuyerError {
     /// The name.
@@ -120,7 +120,7 @@ mod tests {
         use BuyerError::{Address, Name, TaxId};
         let long = "x".repeat(121);
         let lines = ["1", "2", "3", "4", "5", "6", "7"];
-        // name, address, tax number, what is wrong
+        // name, address, tax number, problem
         type Row<'a> = (&'a str, &'a [&'a str], Option<&'a str>, &'a [BuyerError]);
         let table: [Row<'_>; 9] = [
             ("Jörg & Söhne", &["Straße 1", "Αθήνα"], Some("EL 123"), &[]),

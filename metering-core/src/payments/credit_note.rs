@@ -1,7 +1,7 @@
-//! Credit notes: what was taken back of a payment that has a receipt. Like receipts, they are not stored: they follow from the
-//! reversals, and their numbers depend only on what never changes.
+//! Credit notes: amounts that were taken back from a payment that has a receipt. Like receipts, they are not stored:
+//! they are derived from the reversals, and their numbers depend only on data that never changes.
 //!
-//! Those in force never exceed the payment, and together have its tax when they take all of it back.
+//! The notes in force never exceed the payment, and together have its tax when they take the whole payment back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ use crate::payments::processor::{ProcessorRef, ProcessorReversal};
 use crate::payments::receipt::{ReceiptNumber, ReceiptNumberError};
 use crate::payments::tax::TaxRate;
 
-/// The number of a credit note: that of its receipt with `C-` instead of `R-`, and a part of its own in hexadecimal.
+/// The number of a credit note: the receipt's number with `C-` instead of `R-`, and its own part in hexadecimal.
 ///
 /// ```
 /// use metering_core::payments::CreditNoteNumber;
@@ -63,8 +63,8 @@ impl CreditNoteNumber {
         self.receipt
     }
 
-    /// Which credit note of its receipt it is, never 0: a count for removals by a chain, the beginning of a hash for those of
-    /// a processor.
+    /// The part of the number, never 0: a count for removals by a chain, the beginning of a hash for reversals of a
+    /// processor.
     #[must_use]
     pub const fn part(&self) -> u32 {
         self.part
@@ -96,7 +96,7 @@ impl FromStr for CreditNoteNumber {
 pub(crate) struct CreditNote {
     pub(crate) number: CreditNoteNumber,
     pub(crate) issued_at: Timestamp,
-    /// How much of the payment was taken back, in the smallest unit of its token or currency.
+    /// The amount of the payment that was taken back, in the smallest unit of its token or currency.
     pub(crate) amount: TokenUnits,
     /// Why; may be empty.
     pub(crate) reason: String,
@@ -105,11 +105,12 @@ pub(crate) struct CreditNote {
 }
 
 impl CreditNote {
-    /// The credit notes for the reversals of a payment that its processor reported, in the order of issue. Those in force are
-    /// together what the reversals take back: at most what was paid.
+    /// The credit notes for the reversals of a payment that its processor reported, in the order of issue. The sum of
+    /// those in force equals the amount that the reversals take back: at most the amount paid.
     ///
-    /// A note takes at most what those in force leave, and never changes after that. When a reversal ends, its notes are
-    /// cancelled, and others that had too little room get another note for what they lack. So does one that takes back again.
+    /// A note covers at most the amount that those in force leave, and never changes after that. When a reversal ends,
+    /// its notes are cancelled, and reversals that were cut short get another note for the missing amount. So does a
+    /// reversal that restarts.
     pub(crate) fn of_reversals(paid: TokenUnits, reversals: &[ProcessorReversal]) -> Vec<Self> {
         let mut notes: Vec<(usize, Self)> = Vec::new();
         let mut standing: Vec<usize> = Vec::new();
@@ -142,9 +143,9 @@ impl CreditNote {
         notes.into_iter().map(|(_, note)| note).collect()
     }
 
-    /// The tax in each note, given the value of an amount in a currency: so much that it and those in force when it was issued
-    /// have together the tax in their sum. The note that completes the payment takes what rounding left of the receipt's tax.
-    /// `None` where a value is not known, or too large.
+    /// The tax in each note, given the value of an amount in a currency: it and those in force when it was issued have
+    /// together the tax in their sum. The note that completes the payment includes the rounding remainder of the
+    /// receipt's tax. `None` where a value is not known, or too large.
     pub(crate) fn taxes(
         notes: &[Self],
         rate: TaxRate,
@@ -191,7 +192,7 @@ impl CreditNote {
     }
 }
 
-/// What happens to a reversal: when, and which one it is.
+/// The steps of a reversal: when, and which reversal it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     at: Timestamp,
@@ -201,7 +202,7 @@ struct Step {
     ended: Option<Timestamp>,
 }
 
-/// Of steps at the same time, those that make room come first.
+/// Of steps at the same time, those that free an amount come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum StepKind {
     Ends,
@@ -210,7 +211,7 @@ enum StepKind {
     EndsAtOnce,
 }
 
-/// Reversals in the order in which they began, and what happens to them, in order.
+/// Reversals in the order in which they began, and their steps, in order.
 fn steps(reversals: &[ProcessorReversal]) -> (Vec<&ProcessorReversal>, Vec<Step>) {
     let mut reversals: Vec<_> = reversals.iter().collect();
     reversals.sort_unstable_by(|one, other| {
@@ -230,7 +231,7 @@ fn steps(reversals: &[ProcessorReversal]) -> (Vec<&ProcessorReversal>, Vec<Step>
     (reversals, steps)
 }
 
-/// The sum of the notes in force: of one reversal, or of all.
+/// The sum of the notes in force: for one reversal, or for all.
 fn sum_in_force(notes: &[(usize, CreditNote)], of: Option<usize>) -> u128 {
     let in_force = notes.iter().filter(|(place, note)| of.is_none_or(|of| of == *place) && note.cancelled_at.is_none());
     in_force.fold(0_u128, |sum, (_, note)| sum.saturating_add(note.amount.get()))

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use crate::chains::units::TokenUnits;
 use crate::money::decimal::{DecimalError, parse_as_written, parse_exact};
 
-/// What one token is worth in a currency: an exact decimal above zero, never a float.
+/// The value of one token in a currency: an exact decimal above zero, never a float.
 ///
 /// ```
 /// use metering_core::chains::TokenUnits;
@@ -29,7 +29,7 @@ pub struct ExchangeRate(Decimal);
 pub struct CurrencyAmount(Decimal);
 
 impl ExchangeRate {
-    /// What an amount of the token is worth, rounded half-even once to `minor_digits` decimals. `None` when the exact
+    /// The value of an amount of the token, rounded half-even once to `minor_digits` decimals. `None` when the exact
     /// product is too large to compute with.
     #[must_use]
     pub fn convert(self, amount: TokenUnits, token_decimals: u8, minor_digits: u32) -> Option<CurrencyAmount> {

@@ -42,7 +42,7 @@ pub struct ExchangeRates {
 pub struct RateList {
     /// Their time.
     pub as_of: Timestamp,
-    /// What one token is worth, by its symbol in capital letters.
+    /// The value of one token, by its symbol in capital letters.
     rates: BTreeMap<String, ExchangeRate>,
 }
 
@@ -77,7 +77,7 @@ impl ExchangeRates {
         *self.list.lock().unwrap_or_else(PoisonError::into_inner) = Some(list);
     }
 
-    /// What an amount of a token is worth now. `token` is its symbol and decimals, if they are known.
+    /// The current value of an amount of a token. `token` is its symbol and decimals, if they are known.
     #[must_use]
     pub fn value(&self, amount: TokenUnits, token: Option<(&str, u8)>, now: Timestamp) -> PaymentValue {
         let converted = self.converted(amount, token, now);
@@ -120,7 +120,7 @@ impl RateList {
     /// count, and `currency` may be left out.
     ///
     /// # Errors
-    /// When it is no such document, is about another currency, or any rate is not an exact decimal above zero.
+    /// When it is not such a document, is about another currency, or any rate is not an exact decimal above zero.
     pub fn from_json(json: &[u8], currency: Currency) -> Result<Self, RateListError> {
         let document: ListDocument = serde_json::from_slice(json).map_err(wrong)?;
         if let Some(other) = document.currency.filter(|found| found.parse() != Ok(currency)) {

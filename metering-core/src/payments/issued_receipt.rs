@@ -1,4 +1,4 @@
-//! What is decided about a receipt or a credit note when it is issued, and stored then: its terms and its consecutive number.
+//! The stored decisions about a receipt or a credit note when it is issued: its terms and its consecutive number.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use crate::access::account::AccountId;
 use crate::chains::transaction::TxRef;
 use crate::clock::Timestamp;
 
-/// What stands for the year in a prefix.
+/// The placeholder of the year in a prefix.
 const YEAR: &str = "{year}";
 const MAX_PREFIX: usize = 20;
 /// Numbers have at least as many digits.
@@ -20,8 +20,8 @@ pub struct IssuedReceipt {
     pub account: AccountId,
     /// The payment.
     pub tx: TxRef,
-    /// Which credit note of the payment it is ([`CreditNoteNumber::part`](crate::payments::CreditNoteNumber::part)); 0 for the
-    /// receipt.
+    /// The number of the credit note within the payment
+    /// ([`CreditNoteNumber::part`](crate::payments::CreditNoteNumber::part)); 0 for the receipt.
     pub part: u32,
     /// The number of the terms that held.
     pub terms: u32,
@@ -31,7 +31,7 @@ pub struct IssuedReceipt {
     pub number: Option<ConsecutiveNumber>,
 }
 
-/// What consecutive numbers begin with. If it has `{year}`, they begin again with each year (UTC).
+/// The prefix of consecutive numbers. If it has `{year}`, they begin again with each year (UTC).
 ///
 /// ```
 /// use metering_core::payments::NumberPrefix;
@@ -55,7 +55,7 @@ pub struct NumberPrefix(String);
 )]
 pub struct NumberPrefixError;
 
-/// A consecutive number: those of a series have no gaps.
+/// A consecutive number: a series has no gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsecutiveNumber {
     /// The prefix, with its year.
@@ -113,7 +113,8 @@ impl fmt::Display for ConsecutiveNumber {
     }
 }
 
-/// Whether a text without a placeholder can be a series. It does not end with a digit, so that no two numbers look the same.
+/// Whether a text without a placeholder can be a series. It does not end with a digit, or two numbers could look the
+/// same.
 fn is_series(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     text.bytes().all(plain) && text.bytes().last().is_some_and(|last| !last.is_ascii_digit())

@@ -26,7 +26,7 @@ use crate::chains::transaction::TxRef;
 use crate::chains::units::TokenUnits;
 use crate::clock::Timestamp;
 
-/// Where a payment goes, and in which token.
+/// The target of a payment: its recipient and its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentTarget {
     /// The chain's id (EIP-155).
@@ -60,7 +60,7 @@ pub struct Payment {
 }
 
 impl Payment {
-    /// Where it went, and in which token.
+    /// Its recipient and token.
     #[must_use]
     pub const fn target(&self) -> PaymentTarget {
         PaymentTarget { chain_id: self.tx.chain_id, token: self.token, recipient: self.recipient }
@@ -70,8 +70,8 @@ impl Payment {
 impl PaymentTarget {
     /// Finds the payment to this target in a transaction of its chain.
     ///
-    /// For a token, there must be exactly one `Transfer` of it to the recipient: with two, it is unclear which is
-    /// meant. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
+    /// For a token, there must be exactly one `Transfer` of it to the recipient: with two, it is unclear which one
+    /// pays. For the native coin, only the transaction's own value counts, sent without call data: transfers made by
     /// contracts leave no evidence.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl PaymentTarget {
         })
     }
 
-    /// The payment of exactly this amount by this payer, whatever else the transaction pays; `None` if there is none.
+    /// The payment of exactly this amount by this payer, whatever else is in the transaction; `None` if there is none.
     ///
     /// For signed authorizations, which name both. Anyone may execute several of them in one transaction, or add
     /// another transfer, without invalidating the payment.

@@ -268,7 +268,7 @@ impl Plan {
         Ok(payment)
     }
 
-    /// Checks the plan's fields, so that only plans that can be sold are stored.
+    /// Checks the plan's fields, so only plans that can be sold are stored.
     ///
     /// # Errors
     /// The first invalid field.

@@ -1,8 +1,8 @@
-//! Payments that a processor took, such as card payments: how they are named, and what their reversals take back.
+//! Payments that a processor took, such as card payments: their names, and their reversals.
 //!
 //! A payment at a processor is recorded like one on a chain, so that ledger, receipts, reports and moves need no second
-//! kind of payment: its transaction is on the chain 0, which no chain has (EIP-155), and the hash is that of the processor
-//! and the processor's id.
+//! kind of payment: its transaction is on the chain 0, which no chain has (EIP-155), and the hash is computed from the
+//! processor's name and id.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub struct ProcessorRef {
     id: String,
 }
 
-/// The names are not those of a payment at a processor.
+/// The names are not valid for a payment at a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ProcessorRefError {
     /// The processor's name.
@@ -70,13 +70,13 @@ impl ProcessorRef {
         &self.processor
     }
 
-    /// The processor's id of it.
+    /// The processor's id of the payment.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The transaction that stands for it. It depends on both names only.
+    /// The transaction hash that represents it. It depends on both names only.
     #[must_use]
     pub fn tx(&self) -> TxRef {
         // No name of a processor has a zero byte.
@@ -92,7 +92,7 @@ pub struct ProcessorReversal {
     pub reference: ProcessorRef,
     /// The hash of the payment's transaction ([`ProcessorRef::tx`]).
     pub payment: TxHash,
-    /// How much of the payment it takes back, in the currency's smallest unit.
+    /// The amount that it takes back, in the currency's smallest unit.
     pub amount: TokenUnits,
     /// Why.
     pub reason: String,
@@ -105,7 +105,7 @@ pub struct ProcessorReversal {
 }
 
 impl ProcessorReversal {
-    /// How much of a payment reversals take back together: at most all of it.
+    /// The amount that reversals of a payment take back together: at most all of it.
     #[must_use]
     pub fn amount_of<'a>(paid: TokenUnits, reversals: impl IntoIterator<Item = &'a Self>) -> TokenUnits {
         let in_effect = reversals.into_iter().filter(|reversal| reversal.restored_at.is_none());
@@ -125,7 +125,7 @@ impl ProcessorReversal {
         last.map_or(now, |last| now.max(last.saturating_add(Duration::from_millis(1))))
     }
 
-    /// After it ended, taking back again from now on.
+    /// After it ended, it takes its amount back again from now on.
     #[must_use]
     pub(crate) fn resumed(self, now: Timestamp) -> Self {
         let (mut reversed_at, mut interruptions) = (self.reversed_at, self.interruptions);
@@ -138,7 +138,7 @@ impl ProcessorReversal {
         Self { reversed_at, restored_at: None, interruptions, ..self }
     }
 
-    /// From when until when it took back, in order. The last one may not have ended.
+    /// The periods in which its amount was taken back, in order. The last one may not have ended.
     pub(crate) fn periods(&self) -> Vec<(Timestamp, Option<Timestamp>)> {
         let (mut periods, mut begins) = (Vec::with_capacity(1 + self.interruptions.len()), self.reversed_at);
         for (ended, again) in &self.interruptions {
@@ -146,14 +146,15 @@ impl ProcessorReversal {
             begins = *again;
         }
         periods.push((begins, self.restored_at));
-        // One that ended when it began took nothing back.
+        // A reversal that ended when it began took nothing back.
         periods.retain(|(begins, ends)| *ends != Some(*begins));
         periods
     }
 }
 
-/// What the reversal of a part of a payment takes back of its credits, in atoms: the same part, rounded down. It depends on
-/// the sum of the parts alone, so their order makes no difference, and all of the payment takes back all credits.
+/// The credits that a partial reversal takes back, in atoms: the same part as of the payment, rounded down. It depends
+/// on the sum of the parts alone, so their order makes no difference, and reversing the whole payment takes back all
+/// credits.
 ///
 /// `None` when the amounts are too large.
 #[must_use]

@@ -1,5 +1,5 @@
-//! What a payer signs: consent to credit a payment to an account that is not the wallet's own, and the claim of a quote
-//! whose nonce is lost.
+//! Messages that a payer signs: consent to credit a payment to an account that is not the wallet's own, and the claim
+//! of a quote whose nonce is lost.
 //!
 //! A transaction hash is public, so knowing it proves nothing. The text to sign is a pure function of account, payer
 //! and transaction, so the server keeps no state between sending it and checking the signature.
@@ -67,7 +67,7 @@ pub fn claim_proof_message(service: &str, payer: Address, tx: TxRef) -> String {
     )
 }
 
-/// The lines of a message that say which payment it is about.
+/// The lines of a message that identify the payment.
 fn payment(payer: Address, tx: TxRef) -> String {
     format!("Payer: {}\nChain: {}\nTransaction: {}", payer.to_checksummed(), tx.chain_id, tx.hash)
 }

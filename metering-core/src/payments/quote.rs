@@ -1,7 +1,7 @@
 //! Quotes: a plan promised for an exact amount, and used once.
 //!
-//! The amount is the plan's price plus a small random *tag*, so that a payment identifies its quote. A transaction hash
-//! is public as soon as it is broadcast; without the tag, the first person to read it could claim the payment.
+//! The amount is the plan's price plus a small random *tag*, so a payment identifies its quote. A transaction hash is
+//! public as soon as it is broadcast; without the tag, the first person to read it could claim the payment.
 //!
 //! A *signup quote* is for one payer and creates an account: only one claimable quote has that chain, token, recipient,
 //! payer and amount. A *top-up quote* belongs to an account, and any wallet may pay it: only one quote has that chain,
@@ -39,7 +39,7 @@ pub struct Quote {
     pub payer: Address,
     /// The account to credit, if this is a top-up quote. `None` for a signup quote, whose payment creates one.
     pub top_up: Option<AccountId>,
-    /// Where the payment must go, and in which token.
+    /// The recipient and token of the payment.
     pub target: PaymentTarget,
     /// The exact amount: the plan's price and the tag.
     pub amount: TokenUnits,
@@ -121,15 +121,15 @@ impl Quote {
     /// The same for a top-up quote, whose amount is reserved from all accounts.
     pub const TOP_UP_GRACE: Duration = Duration::from_secs(24 * 60 * 60);
     /// How long after the grace period the amount of a top-up quote, paid or not, stays reserved from other accounts: a
-    /// payment that comes too late, or a second time, must not be credited to someone else.
+    /// late or second payment must not be credited to someone else.
     pub const TOP_UP_REST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-    /// The most unpaid top-up quotes of one account that reserve their amounts at a time, so that no account can use up
-    /// the amounts of a price.
+    /// The most unpaid top-up quotes of one account that reserve their amounts at a time, so no account can use up the
+    /// amounts of a price.
     pub const MAX_TOP_UPS: usize = 16;
-    /// How long after the grace period a claimed quote is kept, so that a repeated claim gets the right error.
+    /// How long after the grace period a claimed quote is kept, so a repeated claim gets the right error.
     pub const RETENTION: Duration = Duration::from_secs(90 * 24 * 60 * 60);
     /// How long after the grace period an unpaid quote is kept: long enough for a claim or the watcher to find a
-    /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not pile up.
+    /// payment that was mined at the last moment. Anyone can request quotes, so unpaid ones must not accumulate.
     pub const UNPAID_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
     /// The same for a top-up quote: a day longer than its amount is reserved from other accounts.
     pub const UNPAID_TOP_UP_RETENTION: Duration = Duration::from_secs(31 * 24 * 60 * 60);
@@ -176,7 +176,7 @@ impl Quote {
     }
 
     /// Whether the quote waits for a payment: it is open, or it is a top-up quote whose payment was reversed.
-    /// `settlement` is that of the payment that settled it.
+    /// `settlement` belongs to the payment that settled it.
     #[must_use]
     pub fn waits(&self, settlement: Option<PaymentSettlement>) -> bool {
         let is_reversed = settlement.and_then(PaymentSettlement::reversed_at).is_some();

@@ -1,5 +1,5 @@
 //! The numbers of receipts. A receipt is not stored: it is derived from the ledger entry and the payment's record, so
-//! its number depends only on what never changes.
+//! its number depends only on data that never changes.
 
 use std::fmt;
 use std::ops::RangeInclusive;

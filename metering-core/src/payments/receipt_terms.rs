@@ -1,5 +1,5 @@
-//! The terms of receipts: who sells, which tax prices include, and how receipts are numbered. The store has them with the time
-//! from which they hold, so that a receipt keeps those of its payment when the configuration changes.
+//! The terms of receipts: who sells, which tax prices include, and how receipts are numbered. The store keeps them with
+//! their start time, so a receipt keeps its payment's terms when the configuration changes.
 
 use crate::clock::Timestamp;
 use crate::payments::buyer::Buyer;
@@ -7,14 +7,14 @@ use crate::payments::issued_receipt::NumberPrefix;
 use crate::payments::seller::Seller;
 use crate::payments::tax::SalesTax;
 
-/// What holds for the receipts of payments that are credited now.
+/// The terms of receipts for payments that are credited now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReceiptTerms {
     /// Who sells.
     pub seller: Seller,
     /// The tax that prices include, if receipts show one.
     pub tax: Option<SalesTax>,
-    /// What consecutive numbers begin with; `None` for numbers that follow from the payment.
+    /// The prefix of consecutive numbers; `None` for numbers that are derived from the payment.
     pub numbering: Option<NumberPrefix>,
 }
 
@@ -30,14 +30,14 @@ pub struct ReceiptTermsRecord {
 }
 
 impl ReceiptTerms {
-    /// Whether they say more than that receipts name a seller.
+    /// Whether they have more than the name of a seller.
     #[must_use]
     pub const fn are_special(&self) -> bool {
         self.tax.is_some() || self.numbering.is_some()
     }
 
-    /// Whether a buyer owes the tax, and the receipt has none: their tax number begins with the letters of a country, which
-    /// is not the seller's. Nobody checks that the number exists.
+    /// Whether a buyer owes the tax, and the receipt has none: their tax number begins with the code of a country other
+    /// than the seller's. The number is not verified.
     #[must_use]
     pub fn is_reverse_charge(&self, buyer: Option<&Buyer>) -> bool {
         let allowed = self.tax.as_ref().is_some_and(|tax| tax.reverse_charge);
@@ -51,7 +51,7 @@ fn country(tax_id: &str) -> Option<[u8; 2]> {
     let (letters, rest) = tax_id.as_bytes().split_first_chunk::<2>()?;
     let is_number = letters.iter().all(u8::is_ascii_alphabetic) && rest.iter().any(u8::is_ascii_digit);
     let country = is_number.then(|| letters.map(|letter| letter.to_ascii_uppercase()))?;
-    // Those of Greece begin with EL; some people write the code of the country.
+    // Greek numbers begin with EL; some people write the country's code.
     Some(if country == *b"GR" { *b"EL" } else { country })
 }
 

@@ -1,8 +1,8 @@
 //! The recipients at which a store receives payments, and since when.
 //!
-//! Used transactions are recorded in one store, but a recipient's payments stay public on the chain. A payment mined
-//! before a store knew its recipient was made to another service or an earlier installation, and may have been credited
-//! there. So each store records when it first knew each recipient, and credits no top-up that is older.
+//! Used transactions are recorded in one store, but a recipient's payments are public on the chain forever. A payment
+//! mined before a store knew its recipient was made to another service or an earlier installation, and may have been
+//! credited there. So each store records when each recipient was first configured, and credits no top-up that is older.
 
 use crate::chains::address::Address;
 use crate::chains::chain::Block;
@@ -36,7 +36,7 @@ impl NotBefore {
     /// any other fault takes precedence.
     ///
     /// # Errors
-    /// The verdict's error, or that of [`NotBefore::check`].
+    /// The verdict's error, or the error of [`NotBefore::check`].
     pub fn after(self, verdict: Result<Payment, PaymentFault>, block: &Block) -> Result<Payment, PaymentFault> {
         match verdict {
             Ok(_) | Err(PaymentFault::Unconfirmed(_)) => self.check(block.number, block.time).and(verdict),
@@ -50,9 +50,9 @@ impl NotBefore {
 pub struct RecipientRecord {
     /// The chain's id (EIP-155).
     pub chain_id: u64,
-    /// The address that is paid; [`RecipientRecord::ANY`] stands for the first one to be configured.
+    /// The address that is paid; [`RecipientRecord::ANY`] represents the first one to be configured.
     pub recipient: Address,
-    /// When this store first knew it.
+    /// When this store first recorded it.
     pub since: Timestamp,
     /// The store that last received payments there. In a moved store, this may be the one it was moved from.
     pub store: SourceId,
@@ -73,7 +73,7 @@ pub struct Registration {
     pub chain_id: u64,
     /// The address that is paid.
     pub recipient: Address,
-    /// When this store first knew the recipient.
+    /// When this store first recorded the recipient.
     pub since: Timestamp,
     /// Whether it was unknown before.
     pub is_new: bool,

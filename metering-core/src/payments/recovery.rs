@@ -26,11 +26,11 @@ pub struct Challenge {
 impl Challenge {
     /// After this many wrong signatures the challenge is void.
     pub const MAX_FAILURES: u32 = 5;
-    /// How long an expired challenge is kept, so that a late attempt gets the right error.
+    /// How long an expired challenge is kept, so a late attempt gets the right error.
     pub const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
-    /// The text to sign. It says what signing it does, and names the service, so that one service cannot pass off
-    /// another's challenge as its own.
+    /// The text to sign. It names the service and the effect of signing, so one service cannot pass off another's
+    /// challenge as its own.
     #[must_use]
     pub fn message(service: &str, address: Address, nonce: &str, expires_at: Timestamp, terms_url: &str) -> String {
         format!(

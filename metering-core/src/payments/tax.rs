@@ -1,4 +1,4 @@
-//! The tax that prices include, and how much of an amount it is.
+//! The tax that prices include, and the tax in an amount.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use rust_decimal::Decimal;
 use crate::money::decimal::{DecimalError, parse_exact};
 use crate::payments::exchange_rate::{CurrencyAmount, divided_half_even};
 
-/// The tax on what is sold. Prices include it.
+/// The tax on sales. Prices include it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SalesTax {
-    /// What receipts call it, such as `VAT`.
+    /// Its name on receipts, such as `VAT`.
     pub name: String,
     /// Its rate.
     pub rate: TaxRate,
@@ -34,8 +34,8 @@ pub struct SalesTax {
 pub struct TaxRate(Decimal);
 
 impl TaxRate {
-    /// How much of an amount is tax, rounded half-even once to the decimals of the amount. `None` if it is too large to
-    /// compute with.
+    /// The tax in an amount, rounded half-even once to the decimals of the amount. `None` if it is too large to compute
+    /// with.
     #[must_use]
     pub fn included_in(self, gross: CurrencyAmount) -> Option<CurrencyAmount> {
         let ((minor, digits), rate) = (gross.minor(), self.0.mantissa().unsigned_abs());
@@ -43,8 +43,8 @@ impl TaxRate {
         CurrencyAmount::of_minor(divided_half_even(minor.checked_mul(rate)?, whole.checked_add(rate)?), digits)
     }
 
-    /// How much of a further part of an amount is tax, given the other parts, each with its tax: all together have the tax that
-    /// is in their sum, and no part has more tax than it is large. `None` if the sum is too large, or the decimals differ.
+    /// The tax in a further part of an amount, given the other parts, each with its tax: all together have the tax in
+    /// their sum, and no part's tax exceeds the part. `None` if the sum is too large, or the decimals differ.
     pub(crate) fn included_in_part(
         self,
         part: CurrencyAmount,
@@ -74,7 +74,7 @@ impl FromStr for TaxRate {
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
         let rate = parse_exact(text)?.normalize();
-        // More digits would not fit in a product with an amount.
+        // More digits would overflow in a product with an amount.
         let is_rate = rate >= Decimal::ZERO && rate < Decimal::ONE && rate.scale() <= 8;
         if is_rate { Ok(Self(rate)) } else { Err(DecimalError::OutOfRange) }
     }
@@ -118,7 +118,7 @@ mod tests {
         // rate, parts, the tax in each
         let table: [(&str, &[&str], &[&str]); 5] = [
             ("0.19", &["4.00", "4.00", "3.90"], &["0.64", "0.64", "0.62"]),
-            // Each would be rounded down to nothing; the last of a hundred would get all of it.
+            // Each would be rounded down to zero; the last of a hundred would get all of it.
             ("0.2", &["0.03", "0.03", "0.03", "0.03"], &["0.00", "0.01", "0.01", "0.00"]),
             ("0.2", &["0.01", "0.01", "0.01"], &["0.00", "0.00", "0.00"]),
             ("0", &["1.00", "2.00"], &["0.00", "0.00"]),

@@ -1,10 +1,10 @@
-//! What a payment was worth in a currency, for receipts.
+//! The value of a payment in a currency, for receipts.
 
 use crate::clock::Timestamp;
 use crate::money::currency::Currency;
 use crate::payments::exchange_rate::{CurrencyAmount, ExchangeRate};
 
-/// What a payment was worth in the operator's currency when it was credited. It is stored then, and never computed again.
+/// The value of a payment in the operator's currency when it was credited. It is stored then, and never computed again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PaymentValue {
     /// The currency.
@@ -18,9 +18,9 @@ pub struct PaymentValue {
 pub struct ConvertedAmount {
     /// The amount.
     pub amount: CurrencyAmount,
-    /// What one token was worth.
+    /// The value of one token.
     pub rate: ExchangeRate,
-    /// Whose rate it was.
+    /// The source of the rate.
     pub source: String,
     /// The time of the rate.
     pub as_of: Timestamp,

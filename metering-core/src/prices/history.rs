@@ -1,4 +1,4 @@
-//! Which price version is in force when.
+//! The price version in force at each time.
 
 use crate::clock::{Day, Timestamp};
 use crate::prices::version::PriceVersion;
@@ -36,7 +36,7 @@ impl PriceHistory {
         &self.0
     }
 
-    /// The version in force at `at`: the last to take effect. Of several with the same time, the last recorded.
+    /// The version in force at `at`: the last to take effect. If several have the same time, the last recorded.
     #[must_use]
     pub fn in_force(&self, at: Timestamp) -> Option<&PriceVersion> {
         self.effective().filter(|version| version.since <= at).max_by_key(|version| (version.since, version.number))
@@ -46,7 +46,7 @@ impl PriceHistory {
     #[must_use]
     pub fn next_after(&self, at: Timestamp) -> Option<&PriceVersion> {
         let later = self.effective().filter(|version| version.since > at);
-        // Of several with the same time, the one that will be in force.
+        // If several have the same time, the one that will be in force.
         later.min_by_key(|version| (version.since, std::cmp::Reverse(version.number)))
     }
 

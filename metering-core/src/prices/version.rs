@@ -76,7 +76,7 @@ pub enum PriceRecorded {
     Recorded(PriceVersion),
     /// Nothing was recorded: this version has the same catalogue, and is in force at that time.
     Unchanged(PriceVersion),
-    /// Nothing was recorded: this version was applied, so catalogues of configurations are no longer taken.
+    /// Nothing was recorded: this version was applied, so configured catalogues are no longer recorded.
     AppliedInForce(PriceVersion),
     /// Nothing was recorded: this applied version takes effect at the same time.
     SameTime(PriceVersion),

@@ -1,4 +1,4 @@
-//! Who sent a request: the account and the keys behind a secret, and whether they may be used for it.
+//! The sender of a request: the account and the keys behind a secret, and whether they may be used for it.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Access {
     /// Who holds a key: its account, and the key with those that it is below.
     ///
     /// # Errors
-    /// As [`Access::authenticate`].
+    /// See [`Access::authenticate`].
     pub async fn key_holder(&self, caller: impl Into<Caller<'_>>) -> Result<KeyHolder, Error> {
         let span = info_span!(target: trace::TARGET, "authenticate");
         self.holder(caller.into(), None).instrument(span).await
@@ -73,7 +73,7 @@ impl Access {
     /// The account that owns a key which has one of these scopes.
     ///
     /// # Errors
-    /// As [`Access::authorize`].
+    /// See [`Access::authorize`].
     pub async fn authorize_any(&self, caller: impl Into<Caller<'_>>, scopes: &[Scope]) -> Result<Account, Error> {
         Ok(self.holder_with_any(caller.into(), scopes).await?.account)
     }
@@ -81,13 +81,14 @@ impl Access {
     /// The caller's key, if it has this scope.
     ///
     /// # Errors
-    /// As [`Access::authorize`].
+    /// See [`Access::authorize`].
     pub async fn current_key(&self, caller: impl Into<Caller<'_>>, scope: Scope) -> Result<Key, Error> {
         let holder = self.holder(caller.into(), Some(scope)).await?;
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// The caller's key, if it is the account's first one. A member's session stands for it where the role has this right.
+    /// The caller's key, if it is the account's first one. A member's session counts as that key if the role has this
+    /// right.
     ///
     /// # Errors
     /// As [`Access::authorize`] for [`Scope::Manage`]; [`Error::KeyNotAllowed`] for another key or role.
@@ -96,19 +97,19 @@ impl Access {
         holder.key().cloned().ok_or(Error::KeyRefused(KeyFault::NotLive))
     }
 
-    /// Who holds the first key of an account.
+    /// The holder of the first key of an account.
     pub(super) async fn first_holder(&self, caller: Caller<'_>, right: Right) -> Result<KeyHolder, Error> {
         let holder = self.holder_as(caller, Some(Scope::Manage), right).await?;
         let is_first = holder.key().is_some_and(|key| key.number.is_first());
         if is_first { Ok(holder) } else { Err(Error::KeyNotAllowed(KeyRefusal::NotFirst)) }
     }
 
-    /// Who holds a key that may be used for this, now and from there.
+    /// The holder of a key that may be used for this, now and from this address.
     pub(super) async fn holder(&self, caller: Caller<'_>, scope: Option<Scope>) -> Result<KeyHolder, Error> {
         self.holder_as(caller, scope, scope.map_or(Right::Read, Right::of)).await
     }
 
-    /// Like [`Access::holder`], where a member needs another right than that of the scope.
+    /// Like [`Access::holder`], where a member needs another right than the scope's.
     pub(super) async fn holder_as(
         &self,
         caller: Caller<'_>,
@@ -121,7 +122,7 @@ impl Access {
         Ok(holder)
     }
 
-    /// Who holds a key that has one of these scopes.
+    /// The holder of a key that has one of these scopes.
     pub(super) async fn holder_with_any(&self, caller: Caller<'_>, scopes: &[Scope]) -> Result<KeyHolder, Error> {
         let holder = self.holder_of(caller).await?;
         let now = self.now();

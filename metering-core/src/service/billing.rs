@@ -82,7 +82,7 @@ impl Service {
         self.charge(self.paid_charge(caller.into(), request, None, payment).await?).await
     }
 
-    /// What a request to another service buys, if it is sold.
+    /// The route of a request to another service, if it is sold.
     #[must_use]
     pub fn resource_of(&self, request: &DeductRequest) -> RequestedResource<'_> {
         let path = encode_path(request.path.split('?').next().unwrap_or_default());
@@ -121,7 +121,7 @@ impl Service {
         })
     }
 
-    /// The charge for a request, or the hold that `hold` asks for, after the request's payment was credited.
+    /// The charge for a request, or the hold that `hold` requests, after the request's payment was credited.
     async fn paid_charge(
         &self,
         caller: Caller<'_>,
@@ -142,7 +142,7 @@ impl Service {
         Ok(charge)
     }
 
-    /// The charge for a request, or the hold that `hold` asks for.
+    /// The charge for a request, or the hold that `hold` requests.
     async fn charge_of(
         &self,
         key: &ApiKey,
@@ -177,7 +177,7 @@ impl Service {
         };
         let source = request.client_source.as_deref().map_or(ClientSource::Direct, ClientSource::from_name);
         let line = match route.filter(|_| by_volume.is_some()) {
-            // Counted under the catalogue's template, so that a caller's template cannot start a new count.
+            // Counted under the catalogue's template, so a caller's template cannot start a new count.
             Some(route) => route.usage_line(source),
             None => self.bounded_line(key, template, described.method, source).await,
         };
@@ -218,7 +218,7 @@ fn check_values(request: &DeductRequest, is_hold: bool) -> Result<(), Error> {
         if is_hold {
             return Err(Error::field(field, "must be a number above 0"));
         }
-        tracing::warn!(field, sent, "a resolver sent a value that is no number above 0; it counts as 1");
+        tracing::warn!(field, sent, "a resolver sent a value that is not a number above 0; it counts as 1");
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Sessions of browsers: a key, or a link that signs in, exchanged for a token that a browser keeps as a cookie.
 //!
-//! A session has the rights of its key. Every request looks up the session and then the key, so whatever ends one of them
-//! ends the session, in every process.
+//! A session has the rights of its key. Every request looks up the session and then the key, so the end of either ends
+//! the session, in every process.
 
 mod sign_in;
 
@@ -65,7 +65,7 @@ impl Service {
 }
 
 impl<'s> BrowserSessions<'s> {
-    /// Opens a session with a key. It takes the key itself: a session cannot prolong itself.
+    /// Opens a session with a key. It requires the key itself: a session cannot prolong itself.
     ///
     /// ```
     /// use metering_core::access::DeviceName;
@@ -110,8 +110,7 @@ impl<'s> BrowserSessions<'s> {
         opened(token, &session, &holder, None)
     }
 
-    /// The session with this token, for [`Caller::session`]; `None` if it has ended. Its key is looked up by what it is
-    /// used for.
+    /// The session with this token, for [`Caller::session`]; `None` if it has ended. Its key is looked up by its scope.
     ///
     /// # Errors
     /// When the store fails.
@@ -121,13 +120,13 @@ impl<'s> BrowserSessions<'s> {
         let found = store.browser_session(&token.hash()).await?;
         let Some(session) = found.filter(|session| session.is_live(now)) else { return Ok(None) };
         if let Some(used) = session.used(now) {
-            // The request does not fail for that.
+            // The request does not fail because of it.
             if let Err(error) = store.use_browser_session(&used).await {
                 tracing::warn!(%error, session = %session.id, "could not note the use of a session");
             }
         }
         let member = match session.member {
-            // Read with each request, so that a change of the role takes effect immediately.
+            // Read with each request, so a change of the role takes effect immediately.
             Some(id) => match self.member(&session.account, id).await? {
                 Some(member) => Some(Arc::new(member)),
                 None => return Ok(None),
@@ -137,8 +136,8 @@ impl<'s> BrowserSessions<'s> {
         Ok(Some(SessionCredentials { id: session.id, token: token.clone(), secret: session.secret, member }))
     }
 
-    /// The sessions of the caller's key and its child keys, the most recently used first. A member who is no owner gets only
-    /// their own.
+    /// The sessions of the caller's key and its child keys, the most recently used first. A member who is not an owner
+    /// gets only their own.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key or session; [`Error::KeyNotAllowed`] when it may not manage keys; or
@@ -182,7 +181,7 @@ impl<'s> BrowserSessions<'s> {
         Ok(EndedSessionsResponse { ended })
     }
 
-    /// Ends the session that the request came with. Its key needs no scope for that, and need not be live.
+    /// Ends the session that the request came with. Its key needs no scope for this, and need not be live.
     ///
     /// # Errors
     /// When the store fails.

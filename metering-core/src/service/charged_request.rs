@@ -1,5 +1,5 @@
 //! Why a request was charged, from its id alone: the id names the key and the moment ([`HoldId::of_charge`]), and the
-//! account's recent activity has what was charged then.
+//! account's recent activity has the charge.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const REFUND_WAIT: Duration = Duration::from_secs(900);
 /// The charge of a request that held no credits.
 #[derive(Debug, Clone)]
 pub struct ChargedRequest {
-    /// Who was charged.
+    /// The account that was charged.
     pub account: AccountId,
     /// The key that the request came with.
     pub key: KeyNumber,
@@ -28,7 +28,7 @@ pub struct ChargedRequest {
     /// The entries of the account's activity that may be the charge, oldest first.
     entries: Vec<Activity>,
     refund: Option<Activity>,
-    /// Whether the account's activity goes back to the charge.
+    /// Whether the account's activity is kept back to the charge.
     is_kept: bool,
 }
 
@@ -83,14 +83,14 @@ impl ChargedRequest {
         self.entries.first().map_or_else(|| self.id.made_at(), |entry| entry.created_at)
     }
 
-    /// What it was booked on; `None` if it is not among the account's activity.
+    /// The usage row that it was booked on; `None` if it is not among the account's activity.
     #[must_use]
     pub fn line(&self) -> Option<&UsageLine> {
         self.entries.first()?.line.as_ref()
     }
 
-    /// When, with which key, for what and by which price, in plain words. `keys` are those of the account, `version` is
-    /// the price version of that time, and `route` is its route.
+    /// When, with which key, for which request and by which price, in plain words. `keys` are those of the account,
+    /// `version` is the price version of that time, and `route` is its route.
     #[must_use]
     pub fn in_words(&self, keys: &KeyLabels, version: Option<PriceNumber>, route: Option<&Route>) -> String {
         let at = self.at();
@@ -103,7 +103,7 @@ impl ChargedRequest {
                 format!("Nothing was charged to {key} for it: the request of {at} was refused.")
             } else {
                 format!(
-                    "It was charged to {key} at {at}. What it cost is no longer known: the account's recent activity \
+                    "It was charged to {key} at {at}. Its cost is no longer known: the account's recent activity \
                      begins later. The totals of that day still count it."
                 )
             };
@@ -140,7 +140,7 @@ impl ChargedRequest {
         words
     }
 
-    /// The request, with these words about it; `None` if it is not among the account's activity.
+    /// The request, with this text about it; `None` if it is not among the account's activity.
     #[must_use]
     pub fn document(&self, explanation: String) -> Option<RequestDocument> {
         let entry = self.entries.first()?;
@@ -165,12 +165,12 @@ impl ChargedRequest {
     }
 }
 
-/// What all requests of an entry cost.
+/// The total cost of an entry's requests.
 fn cost(entry: &Activity) -> Credits {
     entry.amount.checked_neg().unwrap_or(Credits::MAX)
 }
 
-/// What each request of an entry cost, if they cost the same.
+/// The cost of each request of an entry, if it is the same for all.
 fn share(entry: &Activity) -> Credits {
     let calls = i64::try_from(entry.calls).unwrap_or(i64::MAX).max(1);
     Credits::from_atoms(cost(entry).atoms() / calls)
@@ -221,7 +221,7 @@ mod tests {
         entry(ActivityKind::Usage, amount, calls, created_at)
     }
 
-    /// The explanation that this activity (newest first) gives, and the amount.
+    /// The explanation from this activity (newest first), and the amount.
     fn said(id: HoldId, activity: &[Activity]) -> (String, Option<String>) {
         let account = AccountId::generate(&SystemRandomness);
         let charged = ChargedRequest::among(activity, id, account, KEY);
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(amount.as_deref(), Some("0.2"));
         assert!(words.starts_with("GET /price/7 was charged 0.2 credits to a deleted key at 2026-"), "{words}");
         assert!(!words.contains("fit as well"), "{words}");
-        // An id that was made before the commit names what follows.
+        // An id that was made before the commit names the charge that follows.
         let (words, amount) = said(id(false), &[after, usage("-0.2", 1, NOON)]);
         assert_eq!(amount.as_deref(), Some("0.2"));
         assert!(words.contains(" Other charges of the key fit as well (1)"), "{words}");
@@ -266,6 +266,6 @@ mod tests {
         assert!(words.starts_with("Nothing was charged to ") && amount.is_none(), "{words}");
         let full = vec![usage("-0.2", 1, later(60_000)); ACTIVITY_KEPT as usize];
         let (words, amount) = said(id(true), &full);
-        assert!(words.contains("What it cost is no longer known") && amount.is_none(), "{words}");
+        assert!(words.contains("Its cost is no longer known") && amount.is_none(), "{words}");
     }
 }

@@ -46,7 +46,7 @@ pub struct ChildAccounts<'s> {
 }
 
 impl Service {
-    /// Offers child accounts, as many for each account as the configuration says. Without this, the service refuses them.
+    /// Offers child accounts, up to the configured number for each account. Without this, the service refuses them.
     ///
     /// `store` must be the service's own store.
     #[must_use]
@@ -208,7 +208,7 @@ impl<'s> ChildAccounts<'s> {
         Ok(ChildAccountResponse { data: (&child).into() })
     }
 
-    /// What all children of the caller's account used over the last `days` UTC days (1 to 90), in one read.
+    /// The usage of all children of the caller's account over the last `days` UTC days (1 to 90), in one read.
     ///
     /// # Errors
     /// As [`ChildAccounts::create`].
@@ -220,7 +220,7 @@ impl<'s> ChildAccounts<'s> {
         let mut by_day: BTreeMap<Day, (u64, Credits)> = BTreeMap::new();
         for used in self.store()?.child_usage(&parent, window).await? {
             let org_id = used.account.to_string();
-            // Those of one account follow each other.
+            // The rows of one account are consecutive.
             match data.last_mut().filter(|last| last.org_id == org_id) {
                 Some(last) => {
                     last.usage_events = last.usage_events.saturating_add(used.usage_events);
@@ -242,8 +242,8 @@ impl<'s> ChildAccounts<'s> {
         Ok(ChildrenUsageDocument { window_days: days, data, by_day: by_day.into_iter().map(day).collect() })
     }
 
-    /// Gives credits to a child, or, with an amount below zero, takes back at most what was given. Both accounts change
-    /// together, once for each idempotency key, which is required.
+    /// Gives credits to a child, or, with an amount below zero, takes back at most the credits given. Both accounts
+    /// change together, once for each idempotency key, which is required.
     ///
     /// # Errors
     /// As [`ChildAccounts::create`]; [`Error::Repeated`] when the idempotency key moved something else.
@@ -295,8 +295,8 @@ impl<'s> ChildAccounts<'s> {
         Ok(IssuedChildResponse { api_key: key.into(), data: (&account).into() })
     }
 
-    /// Closes a child: its credits go back, and its keys stop working. It stays in the list. Refused while it has credits
-    /// that its parent did not give.
+    /// Closes a child: its credits return to the parent, and its keys stop working. It is still listed. Refused while
+    /// it has credits that did not come from its parent.
     ///
     /// # Errors
     /// As [`ChildAccounts::create`].
@@ -330,13 +330,13 @@ fn check_limits(fields: &mut Fields, limits: RateLimits, parent: &Account) {
     }
 }
 
-/// Whether limits allow at most what others do.
+/// Whether limits allow at most as much as others.
 const fn is_within(limits: RateLimits, most: RateLimits) -> bool {
     is_at_most(limits.requests_per_minute, most.requests_per_minute)
         && is_at_most(limits.requests_per_day, most.requests_per_day)
 }
 
-/// Whether a limit allows at most what another does. 0 means no limit.
+/// Whether a limit allows at most as much as another. 0 means no limit.
 const fn is_at_most(limit: u32, most: u32) -> bool {
     most == 0 || (limit != 0 && limit <= most)
 }

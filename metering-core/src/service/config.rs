@@ -1,4 +1,4 @@
-//! What a service tells clients about itself.
+//! The public information about a service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::chains::chain::Chain;
 use crate::payments::seller::Seller;
 use crate::wire::CardPlanDocument;
 
-/// What a [`Service`](crate::Service) tells clients about itself.
+/// The public information about a [`Service`](crate::Service).
 ///
 /// The default has no chains, no terms and no links.
 ///
@@ -34,7 +34,7 @@ use crate::wire::CardPlanDocument;
 pub struct ServiceConfig {
     /// Where clients reach the service, without a trailing slash. Messages to sign contain it.
     pub public_url: String,
-    /// What refusals link to.
+    /// The links in refusals.
     pub links: Links,
     /// The URL of the terms.
     pub terms_url: String,
@@ -42,7 +42,7 @@ pub struct ServiceConfig {
     pub terms_version: String,
     /// The chains that plans are paid on, the primary one first.
     pub chains: Vec<Chain>,
-    /// The plans that are sold by card, in the order of display. Whoever takes the cards credits the accounts
+    /// The plans that are sold by card, in the order of display. The operator of the checkout credits the accounts
     /// ([`Payments::credit_from_processor`](crate::service::Payments::credit_from_processor)).
     pub cards: Vec<CardPlanDocument>,
     /// How long a request with an idempotency key may take before a retry is forwarded in its place. Must be longer
@@ -60,7 +60,7 @@ pub struct ServiceConfig {
 }
 
 impl ServiceConfig {
-    /// The service's name in texts to sign, so that signers see which service they sign for.
+    /// The service's name in texts to sign, so signers see which service they sign for.
     pub(super) fn name(&self) -> String {
         match self.public_url.as_str() {
             "" => "The metering service".to_owned(),
@@ -88,7 +88,7 @@ impl Default for ServiceConfig {
     }
 }
 
-/// What refusals link to, so that clients know where to go next. A link that is `None` is left out.
+/// The links in refusals, so clients know the next step. A link that is `None` is left out.
 #[derive(Debug, Clone, Default)]
 pub struct Links {
     /// URL of the list of plans.

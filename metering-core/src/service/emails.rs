@@ -34,7 +34,7 @@ use crate::wire::{
     VerifyResponse,
 };
 
-/// The days whose usage says how long a balance lasts.
+/// The days whose usage predicts how long a balance lasts.
 const PACE_DAYS: u32 = 30;
 
 /// Links by email, from [`Service::emails`].
@@ -114,7 +114,7 @@ impl Emails<'_> {
         }
         // The address is verified all the same, and the owner can switch mail on.
         if let Err(error) = self.webhooks.set_mail_alerts(account, None, self.access.now()).await {
-            tracing::warn!(%error, account = %account.id, "could not switch on mail about a low balance");
+            tracing::warn!(%error, account = %account.id, "could not turn on mail about a low balance");
         }
     }
 
@@ -127,8 +127,8 @@ impl Emails<'_> {
         self.request_link(request.email.as_deref(), LinkPurpose::RecoverKey, MailRequest::Recovery)
     }
 
-    /// The account that a link for signing in was sent to, so that a page can name it first: somebody else may have passed
-    /// on the link. The link stays as it is.
+    /// The account that a link for signing in was sent to, so a page can name it first: the link may come from someone
+    /// else. The link stays unused.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails.
@@ -159,7 +159,7 @@ impl Emails<'_> {
     /// Replaces the key of the account that a link was sent to. Works once for each link.
     ///
     /// With an idempotency key of at least 32 characters, the same request gets the same new key again, for as long as
-    /// that key is live. Without one, a lost response means a lost key, and the client must ask for another link.
+    /// that key is live. Without one, a lost response means a lost key, and the client must request another link.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; or when the store fails. After
@@ -178,19 +178,19 @@ impl Emails<'_> {
         let account = match self.setup.store()?.recover_key(&token.hash(), key.hash(), self.access.now()).await? {
             Some(account) => {
                 if let Ok(mailer) = self.setup.mailer() {
-                    // Nothing depends on the notice.
+                    // The notice is optional.
                     let _ = mailer.queue(MailRequest::KeyReplaced(account.id.clone()));
                 }
                 account
             }
-            // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this key.
+            // Perhaps an earlier attempt replaced it. Only the holder of both inputs can derive this key.
             None => self.access.store.account_by_key(&key.hash()).await?.ok_or(SignupError::LinkNotLive)?,
         };
         Ok(recovered(self.access, &account, key).await)
     }
 
-    /// What to send for a request, with a new link; `None` when there is nothing to send, such as for an address that
-    /// no account has verified. Only a [`Mailer`] calls this.
+    /// The mail for a request, with a new link; `None` when there is nothing to send, such as for an address that no
+    /// account has verified. Only a [`Mailer`] calls this.
     ///
     /// # Errors
     /// When the store fails; the request can be tried again.
@@ -227,7 +227,7 @@ impl Emails<'_> {
         Ok(message.map(|message| Mail { to, agent_name: account.agent_name, message }))
     }
 
-    /// What to send for an event of an account, whose `body` webhooks get; `None` when there is nothing to send: the
+    /// The mail for an event of an account, whose `body` webhooks get; `None` when there is nothing to send: the
     /// address is no longer the account's verified one, or the event is not about credits that run out.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What is stored of an account, for its owner.
+//! The stored data of an account, for its owner.
 
 use crate::access::credentials::Caller;
 use crate::access::role::Right;
@@ -100,7 +100,7 @@ impl Service {
     }
 }
 
-/// `None` if the service does not offer what a part is about.
+/// `None` if the service does not offer the feature of a part.
 fn offered<T>(part: Result<T, Error>) -> Result<Option<T>, Error> {
     match part {
         Err(Error::WebhooksNotOffered | Error::SessionsNotOffered) => Ok(None),

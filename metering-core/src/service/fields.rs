@@ -1,4 +1,4 @@
-//! Reads the fields of a request and collects every problem, so that one response reports them all.
+//! Reads the fields of a request and collects every problem, so one response reports them all.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

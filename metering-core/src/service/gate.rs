@@ -113,13 +113,13 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// See the table of metered routes in docs/protocol.md. Nothing is charged, unless the error says that the outcome
-    /// is unknown.
+    /// See the table of metered routes in docs/protocol.md. Nothing is charged, unless the error reports an unknown
+    /// outcome.
     pub async fn admit(&self, request: RequestHead<'_>) -> Result<Admission<'_>, Error> {
         self.find(request).admit().await
     }
 
-    /// Makes one charge, whose price and route the caller decides. A refusal is an error, as clients know it.
+    /// Makes one charge, whose price and route the caller decides. A refusal is an error, in its form for clients.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -137,8 +137,8 @@ impl Service {
     /// ```
     ///
     /// # Errors
-    /// [`Error::KeyRefused`], [`Error::Refused`], [`Error::InsufficientCredits`], or when the meter or the store
-    /// fails. Nothing is charged, unless the error says that the outcome is unknown.
+    /// [`Error::KeyRefused`], [`Error::Refused`], [`Error::InsufficientCredits`], or when the meter or the store fails.
+    /// Nothing is charged, unless the error reports an unknown outcome.
     pub async fn charge(&self, mut charge: Charge) -> Result<Receipt, Error> {
         charge.in_flight.get_or_insert_with(|| self.charging.in_flight.clone());
         match self.charging.meter.charge(charge).await? {
@@ -156,7 +156,8 @@ impl Service {
         }
     }
 
-    /// Holds the price of a request, whose cost its guard captures later. A refusal is an error, as clients know it.
+    /// Holds the price of a request, whose cost its guard captures later. A refusal is an error, in its form for
+    /// clients.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -179,10 +180,10 @@ impl Service {
     /// `fallback` is captured if the cost is not reported, at most the hold.
     ///
     /// # Errors
-    /// As [`Service::charge`]. The balance must cover all that is to be held.
+    /// As [`Service::charge`]. The balance must cover the whole hold.
     pub async fn hold(&self, charge: Charge, fallback: Credits) -> Result<HoldGuard, Error> {
         let charge = charge.with_hold(self.hold_terms(fallback));
-        // The receipt of a hold always says what is held.
+        // The receipt of a hold always has the held amount.
         self.charging.meter.guard(self.charge(charge).await?).map_err(|_| Error::Internal)
     }
 
@@ -191,8 +192,8 @@ impl Service {
         HoldTerms::new(&SystemRandomness, self.config.hold_lease, fallback)
     }
 
-    /// The error of a refused charge, as clients know it: for a charge of the [meter](Service::meter), or one that was
-    /// [expected](AdmissionKind::Expected) to be accepted.
+    /// The error of a refused charge, in its form for clients: for a charge of the [meter](Service::meter), or one that
+    /// was [expected](AdmissionKind::Expected) to be accepted.
     pub async fn refused(&self, refusal: Refusal) -> Error {
         match refusal {
             Refusal::UnknownKey => Error::KeyRefused(KeyFault::NotLive),

@@ -52,8 +52,8 @@ impl Service {
 }
 
 impl<'h> Holds<'h> {
-    /// Has [`Holds::get`] sign a receipt of what was captured, if the client [prefers](crate::wire::prefers_receipt)
-    /// one and the service signs any.
+    /// Makes [`Holds::get`] sign a receipt of the captured amount, if the client
+    /// [prefers](crate::wire::prefers_receipt) one and the service signs any.
     #[must_use]
     pub const fn with_receipt(self, prefers_receipt: bool) -> Self {
         Self { prefers_receipt, ..self }
@@ -90,7 +90,7 @@ impl<'h> Holds<'h> {
         found.document(found.in_words(&keys, version, route)).ok_or(Error::NoSuchRequest)
     }
 
-    /// The signed receipt of what was captured from a hold. Balance and price version are not stored with it.
+    /// The signed receipt of the amount captured from a hold. Balance and price version are not stored with it.
     async fn receipt_of(self, hold: &Hold) -> Option<String> {
         let receipts = self.receipts.filter(|_| self.prefers_receipt)?;
         receipts.sign(Statement::of_capture(hold, None, None)?).await
@@ -107,7 +107,7 @@ impl<'h> Holds<'h> {
         Ok(RequestsDocument { data: holds.iter().map(RequestDocument::from).collect() })
     }
 
-    /// Captures what a held request cost, as the service that served it reports.
+    /// Captures the cost of a held request, as the service that served it reports.
     ///
     /// # Errors
     /// [`Error::NoSuchRequest`], [`Error::ValidationFailed`], or when the meter or the store fails.
@@ -119,7 +119,7 @@ impl<'h> Holds<'h> {
         self.update(hold, action, tokens).await
     }
 
-    /// Releases what is held for a request that was not served.
+    /// Releases the hold of a request that was not served.
     ///
     /// # Errors
     /// [`Error::NoSuchRequest`], or when the meter or the store fails.
@@ -183,8 +183,8 @@ impl<'h> Holds<'h> {
         self.access.store.hold(&id).await?.ok_or(Error::NoSuchRequest)
     }
 
-    /// The price that a hold is captured by, if its route is priced by usage: that of the model that the report or the
-    /// request's path names. Without one, units have no price; an amount is captured by what holds for all models.
+    /// The price that a hold is captured by, if its route is priced by usage: the price of the model that the report or
+    /// the request's path names. Without one, units have no price; an amount is captured by the rules for all models.
     fn price_of(self, hold: &Hold, report: &CaptureRequest) -> Result<Option<&'h Arc<UsagePrice>>, Error> {
         let route = route_of_template(self.catalogue, hold.line.template(), &hold.line.http_method);
         let Some((route, price)) = route.and_then(|route| Some((route, route.usage_price()?))) else { return Ok(None) };
@@ -202,7 +202,7 @@ impl<'h> Holds<'h> {
     }
 }
 
-/// What to capture: the amount, or the cost of the units by the price, or else the fallback.
+/// The amount to capture: the reported one, or the cost of the units by the price, or else the fallback.
 fn capture_action(price: Option<&Arc<UsagePrice>>, report: &CaptureRequest) -> Result<HoldAction, Error> {
     let may_exceed = price.is_some_and(|price| price.may_exceed_hold());
     match (report.amount, &report.units) {

@@ -1,7 +1,7 @@
 //! Keys of an account, made and changed by the holders of its keys.
 //!
-//! A key sees and changes itself and its child keys, if it has the scope for that. What it may give to others is
-//! decided in the store's transaction, by [`decision`](crate::backend::decision).
+//! A key reads and changes itself and its child keys, if it has the scope for it. The store's transaction decides the
+//! terms that it may give to others, by [`decision`](crate::backend::decision).
 
 mod rotation;
 mod terms;
@@ -35,7 +35,7 @@ use crate::wire::{
 
 /// The most keys in one response.
 const MAX_ENTRIES: u32 = 100;
-/// Stands for the caller's own key, in place of an id.
+/// Means the caller's own key, in place of an id.
 const CURRENT: &str = "current";
 
 /// Separate the secrets of keys that were made or rotated with an idempotency key from all others.
@@ -120,11 +120,11 @@ impl<'s> Keys<'s> {
         Ok(IssuedKeyResponse { key: secret.into(), data })
     }
 
-    /// The terms that a request asks for, of a key below this one.
+    /// The terms that a request sets for a child key of this one.
     pub(in crate::service) fn terms_below(self, parent: &Key, request: &CreateKeyRequest) -> Result<KeyTerms, Error> {
         let mut terms = self.terms_reader().terms(request)?;
         if request.scopes.is_none() {
-            // Of the default scopes, those that it may give away.
+            // The default scopes that it may pass on.
             let own = terms.scopes.iter().filter(|scope| parent.terms.scopes.has(*scope));
             terms.scopes = Scopes::of(own).unwrap_or(terms.scopes);
         }
@@ -170,12 +170,12 @@ impl<'s> Keys<'s> {
             if !data.is_empty() || page.next.is_none() {
                 return Ok(KeysDocument { data, next: page.next.map(|next| next.as_str().to_owned()) });
             }
-            // The caller may see none of these. A page without keys would look like the last one.
+            // The caller may read none of these. A page without keys would look like the last one.
             after = page.next;
         }
     }
 
-    /// One key: the caller's own, or a child of it. The id `current` stands for the caller's own, which needs no scope.
+    /// One key: the caller's own, or a child of it. The id `current` represents the caller's own, which needs no scope.
     ///
     /// # Errors
     /// As [`Keys::create`], and [`Error::NoSuchKey`].

@@ -32,7 +32,7 @@ pub(super) use setup::MemberSetup;
 
 /// The most entries of the log in one response.
 const MAX_ENTRIES: u32 = 100;
-/// Stands for the member who asks, in place of an id.
+/// Represents the caller's member, in place of an id.
 const CURRENT: &str = "current";
 
 /// Members of accounts, from [`Service::members`].
@@ -86,7 +86,7 @@ impl<'s> Members<'s> {
         Ok(MembersDocument { data })
     }
 
-    /// Invites somebody: by mail, or with a link to pass on.
+    /// Invites someone: by mail, or with a link to pass on.
     ///
     /// ```
     /// use metering_core::Service;
@@ -145,14 +145,14 @@ impl<'s> Members<'s> {
         }
         let url = match mailer.map(|mailer| mailer.queue(MailRequest::Invitation(account, id))) {
             Some(true) => None,
-            // The invitation stays, and is replaced by the next one to this address.
+            // The invitation is kept, and is replaced by the next one to this address.
             Some(false) => return Err(SignupError::MailBusy.into()),
             None => Some(format!("{}#sign-in={}", setup.sign_in_url, token.expose())),
         };
         Ok(InvitationResponse { data, url })
     }
 
-    /// Changes the role of a member, or of somebody who is invited. It takes effect with the member's next request.
+    /// Changes the role of a member, or of an invited person. It takes effect with the member's next request.
     ///
     /// # Errors
     /// As [`Members::invite`]; [`MemberError::NoSuchMember`]; [`MemberError::LastOwner`].
@@ -172,8 +172,8 @@ impl<'s> Members<'s> {
         Ok(MemberResponse { data: listed.ok_or(MemberError::NoSuchMember)? })
     }
 
-    /// Removes a member, whose sessions end, or withdraws an invitation. `current` stands for the member who asks, who may
-    /// leave with any role.
+    /// Removes a member, whose sessions end, or withdraws an invitation. `current` represents the caller's member, who
+    /// may leave with any role.
     ///
     /// # Errors
     /// As [`Members::change`].
@@ -228,7 +228,7 @@ impl<'s> Members<'s> {
     pub async fn end_action(self, begun: BegunAction, status: u16) {
         let Ok(store) = self.store() else { return };
         if let Err(error) = store.end_account_action(&begun.account, begun.number, status).await {
-            // The entry stays, without a status.
+            // The entry is kept, without a status.
             tracing::warn!(%error, account = %begun.account, "could not add a status to an entry of an account's log");
         }
     }
@@ -257,7 +257,7 @@ impl<'s> Members<'s> {
     }
 }
 
-/// Who makes a call.
+/// The member or key that makes a call.
 fn actor(caller: Caller<'_>, holder: &KeyHolder) -> Result<AccountActor, Error> {
     if let Some(member) = caller.member() {
         return Ok(AccountActor::Member(member.clone()));

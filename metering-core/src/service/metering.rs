@@ -1,4 +1,4 @@
-//! The service itself: what it is built of. Its operations are in the files beside this one, by subject.
+//! The service itself: its parts. Its operations are in the files beside this one, by subject.
 
 use std::fmt;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub struct Service {
     pub(super) oauth: Option<OAuthSetup>,
 }
 
-/// What charges requests.
+/// The meter that charges requests.
 #[derive(Clone)]
 pub(super) struct Charging {
     pub(super) catalogue: Arc<Catalogue>,
@@ -81,7 +81,7 @@ pub(super) struct Charging {
     pub(super) billing: BillingSettings,
     pub(super) own_templates: Arc<OwnTemplates>,
     pub(super) price_store: Option<Arc<dyn PriceStore>>,
-    /// That of the catalogue.
+    /// The catalogue's prices.
     pub(super) price_version: Option<PriceNumber>,
     /// `None` when the service signs no receipts.
     pub(super) receipts: Option<ReceiptSetup>,
@@ -109,7 +109,7 @@ impl Service {
         Self::new(store, Arc::new(meter), Arc::new(catalogue), clock, config)
     }
 
-    /// A service over `store` without a catalogue, for a program that decides itself what each request costs
+    /// A service over `store` without a catalogue, for a program that sets the price of each request itself
     /// ([`Service::charge`]). It has the system clock and its own meter, started on the current Tokio runtime.
     ///
     /// # Panics
@@ -183,8 +183,8 @@ impl Service {
     }
 
     /// The same service with another catalogue and other settings. Both use the same store, meter and caches, and count
-    /// the same requests in flight, so they can serve side by side: requests finish with the catalogue that they began
-    /// with.
+    /// the same requests in flight, so they can serve at the same time: a request uses the catalogue that it started
+    /// with to its end.
     ///
     /// ```
     /// use std::sync::Arc;

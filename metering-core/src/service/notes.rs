@@ -1,7 +1,7 @@
 //! Notes of operators on accounts.
 //!
-//! A note is the parameter of an action in the audit log, which keeps who wrote it and when, and never changes. An erasure
-//! removes it from there.
+//! A note is the parameter of an action in the audit log, which keeps the author and the time, and never changes. An
+//! erasure removes it from there.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ struct Written {
 }
 
 impl Service {
-    /// Exports the notes of operators on an account with what else is stored of it.
+    /// Exports the operators' notes on an account with its other data.
     ///
     /// `store` must be the service's own store.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Payments that come with requests, as far as the hook ([`RequestPayments`]) takes them.
+//! Payments that come with requests, as the hook ([`RequestPayments`]) accepts them.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub struct Offers<'s> {
 }
 
 impl Service {
-    /// Takes payments that come with requests, and offers them in refusals for lack of credits.
+    /// Takes payments that come with requests, and offers them in refusals for insufficient credits.
     #[must_use]
     pub fn with_request_payments(mut self, payments: Arc<dyn RequestPayments>) -> Self {
         self.charging.request_payments = Some(payments);
@@ -49,15 +49,15 @@ impl<'s> Offers<'s> {
         payments.read(&|name| values(name).into_iter().collect())
     }
 
-    /// What a request for this path, of this route, asks for.
+    /// The resource of a request for this path, of this route.
     #[must_use]
     pub fn resource<'r>(self, path: &str, query: Option<&str>, route: Option<&'r Route>) -> RequestedResource<'r> {
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();
         RequestedResource { url: format!("{}{path}{query}", self.public_url), route, is_held: false }
     }
 
-    /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
-    /// came with the request.
+    /// The payment members of a refusal: offers, if the client can pay one of them now, and the outcome of the payment
+    /// that came with the request.
     #[must_use]
     pub fn notice(
         self,
@@ -127,7 +127,7 @@ impl<'s> Offers<'s> {
         self.payments?.settle_usage(payment).await
     }
 
-    /// The key that a request is charged to when it came with neither a key nor a payment: that of its wallet.
+    /// The key that a request is charged to when it came with neither a key nor a payment: the key of its wallet.
     pub(super) async fn key_without_credentials(self, sign_in: Option<&str>, price: Credits) -> Result<KeyHash, Error> {
         let payments = self.offering().filter(|payments| payments.accepts_keyless()).ok_or(Error::Unauthorized)?;
         payments.key_of_wallet(sign_in.ok_or(Error::PaymentRequired { price })?, price).await

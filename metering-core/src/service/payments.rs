@@ -42,8 +42,8 @@ use crate::service::{Access, PaymentSettings, RequestPayments, UsedRoutes};
 use crate::store::PaymentStore;
 use crate::wire::PlansDocument;
 
-/// How long the plans are cached. A request refused for lack of credits lists them, and a client that keeps sending
-/// requests on an empty balance must not make the store read them every time.
+/// How long the plans are cached. A request refused for insufficient credits lists them, and a client that keeps
+/// sending requests on an empty balance must not make the store read them every time.
 const PLANS_MAX_AGE: Duration = Duration::from_secs(1);
 
 /// Plans, and the payments for them, from [`Service::payments`].
@@ -159,7 +159,7 @@ impl<'s> Payments<'s> {
         Ok(plans)
     }
 
-    /// The rates of the currency in which receipts say what was paid, from [`PaymentSettings::rates`].
+    /// The rates of the currency in which receipts express payments, from [`PaymentSettings::rates`].
     #[must_use]
     pub const fn rates(self) -> Option<&'s Arc<ExchangeRates>> {
         self.state.settings.rates.as_ref()

@@ -1,4 +1,4 @@
-//! Who signs receipts, and who always gets them.
+//! The signer of receipts, and the accounts that always get them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::access::account::AccountId;
 use crate::receipts::{ReceiptScope, ReceiptSigner, Statement};
 
-/// How long a response waits for its receipt. One that takes longer is left out.
+/// How long a response waits for its receipt. A signature that takes longer is left out.
 const SIGN_WAIT: Duration = Duration::from_secs(1);
 
-/// Who signs receipts, and who always gets them.
+/// The signer of receipts, and the accounts that always get them.
 #[derive(Debug, Clone)]
 pub(super) struct ReceiptSetup {
     signer: Arc<dyn ReceiptSigner>,

@@ -14,8 +14,8 @@ use crate::service::receipt_setup::ReceiptSetup;
 use crate::wire::{PREFERENCE_APPLIED_HEADER, RECEIPT_HEADER};
 
 impl Service {
-    /// Has receipts of charged requests signed: for clients that send `Prefer: metering-receipt`, for the accounts in
-    /// `always`, and on routes whose catalogue says `"receipt": true`. Without this, there are no receipts.
+    /// Signs receipts of charged requests: for clients that send `Prefer: metering-receipt`, for the accounts in
+    /// `always`, and on routes with `"receipt": true` in the catalogue. Without this, there are no receipts.
     ///
     /// [`MeteringLayer`](crate::MeteringLayer) sets the header. Without the layer, see [`Service::receipt_headers`].
     #[must_use]
@@ -32,7 +32,7 @@ impl Service {
     }
 
     /// The headers of a response to a request that was charged without the layer: its signed receipt, if it gets one.
-    /// `is_preferred` says whether the client [asked for it](crate::wire::prefers_receipt). A receipt that cannot be
+    /// `is_preferred` is true if the client [requested it](crate::wire::prefers_receipt). A receipt that cannot be
     /// signed is logged and left out.
     ///
     /// ```
@@ -91,7 +91,7 @@ impl Service {
         self.charging.receipts.is_some()
     }
 
-    /// Whether a response to this account gets one. `is_asked` says whether its client or its route asks for it.
+    /// Whether a response to this account gets one. `is_asked` is true if its client or its route requests it.
     pub(crate) fn gives_receipt(&self, account: &AccountId, is_asked: bool) -> bool {
         self.charging.receipts.as_ref().is_some_and(|receipts| is_asked || receipts.always(account))
     }

@@ -117,7 +117,7 @@ impl Recovery<'_> {
     }
 
     /// Whether the wallet signed the challenge's text: with its private key, or by its contract (EIP-1271), which is
-    /// asked only on the chain that the account was paid on.
+    /// called only on the chain that the account was paid on.
     async fn is_wallets(self, challenge: &Challenge, signature: &WalletSignature) -> Result<bool, Error> {
         if signer(&challenge.message, signature) == Some(challenge.address) {
             return Ok(true);

@@ -14,9 +14,9 @@ use crate::wire::MeteredHeaders;
 /// The result of a refund.
 #[derive(Debug)]
 pub struct RefundResult {
-    /// Headers for the response, which say what the request cost in the end.
+    /// Headers for the response, with the final cost of the request.
     pub headers: MeteredHeaders,
-    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
+    /// [`Error::NotRefunded`] when the refund could not be recorded. Then the charge is kept, and the failure was
     /// logged.
     pub outcome: Result<(), Error>,
 }
@@ -48,7 +48,7 @@ impl Service {
 
     /// Refunds a charge like [`Service::refund`], before the response to its request is sent.
     ///
-    /// Runs in its own task, so that the refund is made even if the client goes away.
+    /// Runs in its own task, so the refund is made even if the client goes away.
     ///
     /// ```
     /// use metering_core::wire::{BALANCE_HEADER, CHARGED_HEADER};
@@ -74,7 +74,7 @@ impl Service {
         let refunding = async move {
             let refunded = meter.refund(receipt).await;
             if let Err(error) = &refunded {
-                tracing::error!(%error, %account, %amount, "a refund could not be recorded; the charge stands");
+                tracing::error!(%error, %account, %amount, "a refund could not be recorded; the request stays charged");
             }
             refunded
         };
@@ -119,7 +119,7 @@ impl Service {
         }
     }
 
-    /// [`Service::delivered`], for a receipt that is gone.
+    /// [`Service::delivered`], for a receipt that no longer exists.
     pub(crate) fn record_delivery(&self, settlement: Settlement) {
         let meter = Arc::clone(&self.charging.meter);
         let recording = async move {

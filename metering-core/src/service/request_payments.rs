@@ -1,5 +1,5 @@
-//! The hook for payments that come with requests: what a service needs from a crate that knows how clients pay.
-//! `metering-pay` implements it for x402 and MPP.
+//! The hook for payments that come with requests: the service's needs from a crate that implements the payment
+//! protocols. `metering-pay` implements it for x402 and MPP.
 
 use std::any::Any;
 use std::fmt;
@@ -41,8 +41,8 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
     /// [`Error::Offer`] when it cannot be read.
     fn read(&self, headers: HeaderValues<'_, '_>) -> Result<Option<Box<dyn RequestPayment>>, Error>;
 
-    /// Credits a payment that came with a request of `caller`, which asks for `asked`. `request` is what tells the
-    /// request apart from others, and `price` what it costs, or may cost.
+    /// Credits a payment that came with a request of `caller` for the resource `asked`. `request` identifies the
+    /// request, and `price` is its cost or maximum cost.
     ///
     /// # Errors
     /// [`Error::KeyRefused`] for a bad key; [`Error::Offer`] when the payment was not credited, or not yet; or when the
@@ -63,8 +63,8 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
     /// continues without the caller. The balance after it, if it is executed. The payment then has its receipt.
     async fn settle_usage(&self, payment: &dyn RequestPayment) -> Option<Credits>;
 
-    /// What to add to a refusal: offers, if the client can pay one of them now, and the outcome of the payment that
-    /// came with the request.
+    /// The payment members of a refusal: offers, if the client can pay one of them now, and the outcome of the payment
+    /// that came with the request.
     fn notice(
         &self,
         error: &Error,
@@ -83,7 +83,7 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
     /// The sign-in of a wallet in a request's headers, not checked yet.
     fn sign_in<'h>(&self, headers: HeaderValues<'_, 'h>) -> Option<&'h str>;
 
-    /// The key that a request is charged to whose wallet signed in. `price` is what it costs.
+    /// The key that a request is charged to whose wallet signed in. `price` is its cost.
     ///
     /// # Errors
     /// [`Error::SignIn`], or when the chain of a contract wallet or the store cannot be read.
@@ -95,8 +95,8 @@ pub trait RequestPayments: Send + Sync + fmt::Debug {
 
 /// A payment that came with a request, read and not checked.
 pub trait RequestPayment: Any + Send + Sync + fmt::Debug {
-    /// The header of the response to a request that was charged after this payment was credited, as `paid` says.
-    /// `balance` is what the account has then, `status` that of the response.
+    /// The header of the response to a request that was charged after this payment was credited, as in `paid`.
+    /// `balance` is the account's balance then, `status` that of the response.
     fn receipt(&self, paid: &Paid, balance: Credits, status: u16) -> Option<(&'static str, String)>;
 
     /// The header of the successful response to a request that was charged, if this payment was credited for it.
@@ -110,31 +110,31 @@ pub struct Paid {
     pub account: Account,
     /// The key that the request is charged to.
     pub key: KeyHash,
-    /// The id to charge a request without a key by, so that the same payment cannot pay for another one.
+    /// The id to charge a request without a key by, so the same payment cannot pay for another request.
     pub request_id: Option<RequestId>,
     /// The transaction that executed the payment.
     pub tx: Option<TxRef>,
-    /// What it bought, or buys at most.
+    /// The credits that it bought, or the most that it buys.
     pub credits: Credits,
     /// When it was received.
     pub received_at: Timestamp,
-    /// Set if nothing is credited yet: it pays for what its request uses. The request is to be held under this id, and the
-    /// balance need not cover that.
+    /// Set if nothing is credited yet: it pays for the usage of its request. Hold the request under this id; the
+    /// balance need not cover the hold.
     pub hold: Option<HoldId>,
 }
 
-/// What a request asks for: what its payment buys, as clients see it.
+/// The resource of a request: what its payment buys, in its form for clients.
 #[derive(Debug, Clone)]
 pub struct RequestedResource<'r> {
     /// Its URL.
     pub url: String,
     /// Its route, if it matches one. Refusals describe how it is called.
     pub route: Option<&'r Route>,
-    /// Whether what it may cost is held until its cost is known, so that a payment may back that.
+    /// Whether its maximum cost is held until its cost is known, so a payment can back the hold.
     pub is_held: bool,
 }
 
-/// What a response says about payments, in addition to its normal content.
+/// The payment data of a response, in addition to its normal content.
 #[derive(Debug, Clone, Default)]
 pub struct PaymentNotice {
     /// Headers to set.
@@ -148,7 +148,7 @@ pub struct PaymentNotice {
 pub struct ChallengeClient {
     /// The key of its request.
     pub key: Option<KeyHash>,
-    /// Whether the key is in `Authorization`, so that a credential needs another header.
+    /// Whether the key is in `Authorization`, so a credential needs another header.
     pub key_in_authorization: bool,
 }
 

@@ -35,9 +35,9 @@ use crate::signups::mail::Mailer;
 pub struct BillingSettings {
     /// The weight of a request when neither the caller nor the catalogue gives one.
     pub default_weight: Weight,
-    /// The largest weight of a caller. A larger one is cut to it.
+    /// The largest weight of a caller. A larger one is cut to this.
     pub max_weight: Weight,
-    /// The largest multiplier of a caller. A larger one is cut to it.
+    /// The largest multiplier of a caller. A larger one is cut to this.
     pub max_multiplier: Multiplier,
     /// How many templates outside the catalogue an account's usage may be booked on. Beyond that, usage is booked on
     /// the catch-all `(other)`.
@@ -55,7 +55,7 @@ impl Default for BillingSettings {
     }
 }
 
-/// Settings for selling plans on chains. The defaults are those of the standalone server.
+/// Settings for selling plans on chains. The defaults are the same as in the standalone server.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -88,9 +88,9 @@ pub struct PaymentSettings {
     /// How long a key rotation challenge is valid.
     pub challenge_lifetime: Duration,
     /// The oldest payments to accept, by chain. Without an entry, payments are accepted from the time at which the
-    /// store first knew their recipient.
+    /// store first recorded their recipient.
     pub not_before: BTreeMap<u64, NotBefore>,
-    /// The rates of the currency in which receipts say what was paid. `None` by default: they do not say.
+    /// The rates of the currency in which receipts express payments. `None` by default: receipts then have no values.
     pub rates: Option<Arc<ExchangeRates>>,
 }
 
@@ -109,7 +109,7 @@ impl Default for PaymentSettings {
     }
 }
 
-/// Signup settings. The default durations are those of the standalone server.
+/// Signup settings. The default durations are the same as in the standalone server.
 ///
 /// ```
 /// use std::time::Duration;
@@ -167,7 +167,7 @@ impl Default for SignupSettings {
     }
 }
 
-/// What webhooks customers may have.
+/// Limits on customers' webhooks.
 #[derive(Debug, Clone)]
 pub struct WebhookSettings {
     /// How many webhooks an account may have; 0 for none. 10 by default.

@@ -153,7 +153,7 @@ impl Signups<'_> {
         if !request.tos_accepted {
             return Err(SignupError::TermsNotAccepted.into());
         }
-        // Before the check of the code, so that each guess at a code costs work.
+        // Before the code is checked, so each guess of a code costs work.
         self.pass_bot_check(request.captcha_token.as_deref(), client).await?;
         let code: UserCode = code.parse().map_err(|_| SignupError::InvalidCode)?;
         match self.setup.store()?.approve_signup(&code, self.access.now()).await? {
@@ -190,7 +190,7 @@ impl Signups<'_> {
         }
     }
 
-    /// The response with the key of a new account, whose first mail is on its way.
+    /// The response with the key of a new account, whose first mail is queued.
     fn issued(self, account: Account, key: ApiKey) -> StatusResponse {
         self.setup.welcome(&account);
         StatusResponse::Approved {

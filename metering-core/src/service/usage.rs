@@ -154,7 +154,8 @@ impl Usage<'_> {
         })
     }
 
-    /// How many requests the account has made this month to the routes with volume tiers, and what the next ones cost.
+    /// How many requests the account has made this month to the routes with volume tiers, and the price of the next
+    /// ones.
     ///
     /// ```
     /// use metering_core::{Catalogue, MemoryStore, Service, ServiceConfig};

@@ -11,7 +11,7 @@ use crate::usage::DayRange;
 
 /// How many days count, with the current one.
 const DAYS: u32 = 7;
-/// How many routes of a catalogue are considered: not every price can be put in words.
+/// How many routes of a catalogue are considered: many prices cannot be put in words.
 const MOST: usize = 8;
 
 /// The routes of all requests in the last week, most used first. None until the first [`refresh`](Self::refresh).
@@ -51,8 +51,8 @@ pub struct UsedRoutes {
 }
 
 impl UsedRoutes {
-    /// Those that customers can call at a price: others are not in the catalogue, or are free. None if the catalogue
-    /// [chooses](Catalogue::has_units) what plans are described by.
+    /// Routes that customers can call at a price: others are not in the catalogue, or are free. None if the catalogue
+    /// [chooses](Catalogue::has_units) the units that describe plans.
     #[must_use]
     pub fn of<'c>(&self, catalogue: &'c Catalogue) -> Vec<&'c Route> {
         if catalogue.has_units() {
@@ -64,8 +64,8 @@ impl UsedRoutes {
         ranking.iter().filter_map(known).filter(|route| !route.is_free()).take(MOST).collect()
     }
 
-    /// Reads the usage of the last week, once [`of`](Self::of) had to look at it. After an error, what was read before
-    /// stays.
+    /// Reads the usage of the last week, once [`of`](Self::of) had to look at it. After an error, the routes read
+    /// before are kept.
     ///
     /// # Errors
     /// When the store fails.

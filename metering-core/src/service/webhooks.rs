@@ -34,10 +34,10 @@ use crate::wire::{
 /// The most events or deliveries in one response.
 const MAX_ENTRIES: u32 = 100;
 
-/// For how long webhooks are signed with the old secret too, unless the rotation says otherwise: a day.
+/// For how long webhooks are signed with the old secret too, by default: a day.
 const DEFAULT_GRACE_SECONDS: u32 = 24 * 60 * 60;
 
-/// A script whose list came out empty must not subscribe to everything.
+/// A script with an empty list by mistake must not subscribe to everything.
 const NO_EVENTS: &str = "must have at least one event; leave it out, or send null, for all of them";
 
 /// Mail and requests are different webhooks.
@@ -250,7 +250,7 @@ impl Webhooks<'_> {
     }
 
     /// The account, if the caller has its first key. Webhooks cover the whole account and outlive the key that made
-    /// them, so a key that was given away must not control them.
+    /// them, so a key that was passed on must not control them.
     async fn owner(self, caller: impl Into<Caller<'_>>, right: Right) -> Result<Account, Error> {
         Ok(self.access.first_holder(caller.into(), right).await?.account)
     }

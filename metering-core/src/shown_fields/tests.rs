@@ -1,4 +1,4 @@
-//! What the debug output of requests and responses has.
+//! The debug output of requests and responses.
 
 use std::fmt::Debug;
 
@@ -7,7 +7,7 @@ use crate::wire::{
     VerifyRequest, WalletSignInRequest,
 };
 
-const SECRET: &str = "what nobody may read in a log";
+const SECRET: &str = "must not be in a log";
 
 fn assert_hidden(shown: &str, value: &dyn Debug) {
     let printed = format!("{value:?}");

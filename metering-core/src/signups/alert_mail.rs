@@ -1,4 +1,4 @@
-//! Alerts as mail: what an event about credits that run out tells the owner of the account.
+//! Alerts as mail: the text for the account's owner about credits that run out.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::events::EventKind;
 use crate::money::credits::{Credits, printed_if_any};
 use crate::payments::auto_top_up::TopUpStop;
 
-/// What a mailed alert is about.
+/// The subject of a mailed alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MailedAlert {
     /// The balance fell below the account's threshold.
@@ -25,7 +25,7 @@ pub enum MailedAlert {
     BudgetLow {
         /// The key's name.
         key_name: String,
-        /// What remains.
+        /// The remaining credits.
         remaining: Credits,
         /// The budget.
         limit: Credits,
@@ -42,7 +42,7 @@ pub enum MailedAlert {
         /// Why.
         reason: TopUpStop,
     },
-    /// A test. Nothing happened.
+    /// A test: no event caused it.
     Test,
 }
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::clock::Timestamp;
 
-/// Checks solutions to a bot challenge. How the browser gets the challenge is up to the implementation.
+/// Checks solutions to a bot challenge. The implementation decides how the browser gets the challenge.
 ///
 /// Set it in [`SignupSettings::bot_check`](crate::service::SignupSettings).
 ///
@@ -46,7 +46,7 @@ pub trait BotCheck: Send + Sync + fmt::Debug {
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BotVerdict {
-    /// The solution is correct. If it could be sent again, `once` identifies it, so that it counts only once.
+    /// The solution is correct. If it could be sent again, `once` identifies it, so it counts only once.
     Passed {
         /// The solution's id and the time when its challenge expires; `None` if the challenge's provider prevents
         /// reuse.

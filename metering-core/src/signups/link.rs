@@ -10,7 +10,7 @@ use crate::clock::Timestamp;
 use crate::named_enum::named_enum;
 use crate::secret::{Secret, SecretHash, token};
 
-/// Separates the keys that recovery links give from all other derived keys.
+/// Separates keys issued by recovery links from all other derived keys.
 const PURPOSE: &[u8] = b"metering: the key that a recovery link gives";
 
 /// The secret of a link: `eml_` and 43 random base-62 digits.
@@ -31,8 +31,8 @@ pub struct MalformedLink;
 token!(LinkTokenKind: LinkToken, LinkHash, "eml_", MalformedLink);
 
 impl LinkToken {
-    /// The key that a recovery with this link and this idempotency key gives: always the same, so that a client can
-    /// repeat the request if the response is lost. See [`ApiKey::successor`].
+    /// The key that a recovery issues with this link and this idempotency key: always the same, so a client can repeat
+    /// the request if the response is lost. See [`ApiKey::successor`].
     ///
     /// # Errors
     /// When the idempotency key is shorter than [`ROTATION_KEY_MIN`](crate::access::ROTATION_KEY_MIN).
@@ -42,7 +42,7 @@ impl LinkToken {
 }
 
 named_enum! {
-    /// What a link is for.
+    /// The purpose of a link.
     pub enum LinkPurpose {
         /// Verify the account's email address.
         VerifyAddress = "verify_address",
@@ -76,7 +76,7 @@ pub struct MalformedPurpose;
 pub struct EmailLink {
     /// The hash of its token.
     pub token: LinkHash,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: LinkPurpose,
     /// The account that it was sent to.
     pub account: AccountId,
@@ -124,7 +124,7 @@ mod tests {
         assert_ne!(key(&token, &one), key(&token, &two));
         assert_ne!(key(&token, &one), key(&other, &one));
         assert!(token.recovered_key(&IdempotencyKey::parse(&"1".repeat(31)).unwrap()).is_err());
-        // A text that is both must not give the same key as a rotation would.
+        // A text that is both must not yield the same key as a rotation.
         let rotated = derived_key(b"another purpose", token.expose(), &one).unwrap();
         assert_ne!(rotated.hash(), key(&token, &one));
     }

@@ -1,8 +1,8 @@
-//! Mail to the owners and members of accounts: what is sent, and who sends it.
+//! Mail to the owners and members of accounts: its contents, and the mailer.
 //!
-//! A request only queues mail. The mailer's own task then asks [`Emails::prepare`](crate::service::Emails::prepare) what
-//! to send, which creates the link. So a request takes the same time whether or not an account has the address, and
-//! links exist only in that task.
+//! A request only queues mail. The mailer's own task then calls [`Emails::prepare`](crate::service::Emails::prepare)
+//! for the text, which creates the link. So a request takes the same time whether or not an account has the address,
+//! and links exist only in that task.
 
 use std::fmt;
 use std::time::Duration;

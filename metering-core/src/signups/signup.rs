@@ -56,8 +56,8 @@ impl SignupSession {
     }
 }
 
-/// The letters of user codes: no vowels, so that codes spell no words, and no letters that are easily confused
-/// (RFC 8628, section 6.1).
+/// The letters of user codes: no vowels, so codes spell no words, and no letters that are easily confused (RFC 8628,
+/// section 6.1).
 const CODE_LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const CODE_LENGTH: usize = 8;
 

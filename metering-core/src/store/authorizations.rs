@@ -45,7 +45,7 @@ pub trait AuthorizationStore: PaymentStore {
     async fn first_key(&self, account: &AccountId) -> Result<Option<KeyHash>, StoreError>;
 
     /// Claims at most `limit` pending authorizations that nobody has claimed at `now`, those whose claims ended longest
-    /// ago first, for a process that continues them within `lease`. Each goes to one of several callers.
+    /// ago first, for a process that continues them within `lease`. Each goes to only one of several callers.
     async fn claim_authorizations(
         &self,
         now: Timestamp,
@@ -57,13 +57,13 @@ pub trait AuthorizationStore: PaymentStore {
     /// pending.
     async fn extend_claim(&self, id: &AuthorizationId, until: Timestamp) -> Result<(), StoreError>;
 
-    /// The place of an authorization's transaction among those of a wallet. `None`, and nothing changes, when it is not
-    /// pending.
+    /// The place of an authorization's transaction among those of its wallet. `None`, and nothing changes, when it is
+    /// not pending.
     ///
     /// The authorization keeps the place that it has, if that is in the same wallet and not below `lowest`. Otherwise
     /// it gets the lowest returned place from `lowest` on, or else the next place that no authorization of this chain
     /// and wallet has had. `lowest` is how many transactions of the wallet are in the chain. A place in another wallet
-    /// is given back, as in [`AuthorizationStore::fail_authorization`]: a wallet cannot continue after a gap.
+    /// is returned, as in [`AuthorizationStore::fail_authorization`]: a wallet cannot continue after a gap.
     async fn assign_gas_place(
         &self,
         id: &AuthorizationId,
@@ -75,7 +75,7 @@ pub trait AuthorizationStore: PaymentStore {
     /// has no place. One that is stored already, by its hash, is not stored again.
     async fn add_submission(&self, id: &AuthorizationId, submission: Submission) -> Result<bool, StoreError>;
 
-    /// Credits an executed authorization: what [`PaymentStore::credit_payment`] writes, and the new state of the
+    /// Credits an executed authorization: the writes of [`PaymentStore::credit_payment`], and the new state of the
     /// authorization, in one operation. The caller has checked that the payment is this authorization's.
     ///
     /// [`credit_authorization`](crate::backend::decision::credit_authorization) has the refusals in order.
@@ -86,7 +86,7 @@ pub trait AuthorizationStore: PaymentStore {
     ) -> Result<AuthorizationCredited, StoreError>;
 
     /// Records that an authorization cannot be executed. `false`, and nothing changes, when it is not pending. If no
-    /// transaction was signed for it, its place is given back.
+    /// transaction was signed for it, its place is returned.
     async fn fail_authorization(
         &self,
         id: &AuthorizationId,
@@ -94,9 +94,9 @@ pub trait AuthorizationStore: PaymentStore {
         now: Timestamp,
     ) -> Result<bool, StoreError>;
 
-    /// Records what the request of an authorization for usage used, once. From then on, it is executed for that; if it is
-    /// nothing, it is not executed, and has [expired](SettlementFailure::Expired). Its record after that; `None`, and
-    /// nothing changes, when it is not pending, or that is known already.
+    /// Records the amount that a usage authorization's request used, once. From then on, it is executed for that
+    /// amount; if the amount is zero, it is not executed, and has [expired](SettlementFailure::Expired). Its record
+    /// after that; `None`, and nothing changes, when it is not pending, or that is known already.
     ///
     /// [`use_authorization`](crate::backend::decision::use_authorization) decides.
     async fn use_authorization(
@@ -144,7 +144,7 @@ pub struct NewAuthorization {
     pub signed: SignedAuthorization,
     /// The account to credit.
     pub account: AccountId,
-    /// What it buys.
+    /// The credits that it buys.
     pub credits: Credits,
     /// The request that it came with, if that had no key.
     pub request: Option<Fingerprint>,
@@ -152,7 +152,7 @@ pub struct NewAuthorization {
     pub identifier: Option<IdentifierHash>,
     /// When it was accepted.
     pub received_at: Timestamp,
-    /// The hold that it backs, if it is for what its request uses.
+    /// The hold that it backs, if it is for the usage of its request.
     pub usage: Option<HoldId>,
 }
 

@@ -30,6 +30,6 @@ pub enum TopUpEnd {
     Paid(ProcessorRef),
     /// It was not paid: no more charges are made until the owner of the account turns them on again.
     Failed(TopUpStop),
-    /// It was never made. Another one may be.
+    /// It was never made. Another charge may be.
     NeverMade,
 }

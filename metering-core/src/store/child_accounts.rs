@@ -8,12 +8,13 @@ use crate::money::credits::Credits;
 use crate::store::{Cursor, NewAccount, Page, Store, StoreError};
 use crate::usage::DayRange;
 
-/// Stores child accounts. A child is an account like any other; only this trait knows its parent. A child has no children.
+/// Stores child accounts. A child is an account like any other; only this trait stores its parent. A child has no
+/// children.
 #[async_trait]
 pub trait ChildAccountStore: Store {
-    /// Creates an account without credits as a child of another one, whose limit on tokens it gets, unless that has
-    /// `most` children that are not closed. [`create_child`](crate::backend::decision::create_child) has the refusals in
-    /// order.
+    /// Creates an account without credits as a child of another one, whose limit on tokens it inherits, unless the
+    /// parent has `most` children that are not closed. [`create_child`](crate::backend::decision::create_child) has the
+    /// refusals in order.
     async fn create_child(&self, parent: &AccountId, new: NewAccount, most: u32) -> Result<ChildCreated, StoreError>;
 
     /// The children of an account, closed ones too, in the order of creation, at most `limit` after `after`. Empty when
@@ -28,7 +29,7 @@ pub trait ChildAccountStore: Store {
     /// A child of an account, closed or not.
     async fn child_account(&self, parent: &AccountId, id: &AccountId) -> Result<Option<Account>, StoreError>;
 
-    /// The parent of an account, revoked or not; `None` if the account is no child.
+    /// The parent of an account, revoked or not; `None` if the account is not a child.
     async fn parent_account(&self, id: &AccountId) -> Result<Option<Account>, StoreError>;
 
     /// Moves credits between an account and its child. Both entries are written in one transaction, at most once for each
@@ -39,11 +40,12 @@ pub trait ChildAccountStore: Store {
     /// [`close_child`](crate::backend::decision::close_child) has the refusals in order.
     async fn close_child(&self, parent: &AccountId, id: &AccountId, now: Timestamp) -> Result<ChildClosed, StoreError>;
 
-    /// What each child of an account used on each day of a range, by account and day; days without usage are left out.
+    /// The usage of each child of an account on each day of a range, by account and day; days without usage are left
+    /// out.
     async fn child_usage(&self, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>, StoreError>;
 }
 
-/// Whose child an account is.
+/// The parent of a child.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildAccount {
     /// The child.
@@ -61,13 +63,13 @@ pub struct CreditMove {
     pub request: [u8; 32],
     /// The child.
     pub child: AccountId,
-    /// What the child gets; below zero for what it gives back.
+    /// The credits for the child; below zero to take credits back.
     pub amount: Credits,
     /// When.
     pub at: Timestamp,
 }
 
-/// What a child used on one day.
+/// A child's usage on one day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChildUsage {
     /// The child.
@@ -91,7 +93,7 @@ pub enum ChildCreated {
     IsChild,
     /// An account has or had the key, such as the one that the same request created before; nothing was created.
     KeyUsed,
-    /// The parent has as many children as it may have; nothing was created.
+    /// The parent has reached its limit of children; nothing was created.
     TooMany,
 }
 
@@ -109,7 +111,7 @@ pub enum CreditsMoved {
     NoSuchChild,
     /// The parent's request moved something else before; nothing was moved.
     OtherRequest,
-    /// The balance of the account that gives does not cover them; nothing was moved.
+    /// The balance of the giving account does not cover them; nothing was moved.
     NotEnough(Credits),
     /// The parent would take back more than it gave; it can take back at most this. Nothing was moved.
     NotGiven(Credits),
@@ -126,11 +128,11 @@ pub enum ChildClosed {
     NoSuchChild,
     /// Requests of the child hold credits; nothing changed.
     InProgress(Credits),
-    /// A signed payment of the child, or a charge of its card, is on its way; nothing changed.
+    /// A signed payment of the child, or a charge of its card, is in progress; nothing changed.
     Paying,
     /// The child's balance is below zero; nothing changed.
     Owes(Credits),
-    /// So many of the child's credits did not come from its parent, which would get them; nothing changed.
+    /// This many of the child's credits did not come from its parent, which would get them; nothing changed.
     HasOwn(Credits),
     /// The parent's balance or totals could not hold its credits; nothing changed.
     OutOfRange,

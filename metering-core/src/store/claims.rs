@@ -18,7 +18,7 @@ pub struct Claim {
     pub account: NewAccount,
     /// The quote's plan as it is sold; `None` when it no longer exists.
     pub sold: Option<SoldPlan>,
-    /// What the payment is worth now, if the operator has set a currency.
+    /// The current value of the payment, if the operator has set a currency.
     pub value: Option<PaymentValue>,
     /// Whether the key is delivered now.
     pub delivery: KeyDelivery,

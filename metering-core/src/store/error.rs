@@ -1,4 +1,4 @@
-//! Failures of a backend, and what is certain after each.
+//! Failures of a backend, and the guaranteed state after each.
 
 /// A failure of a backend.
 #[derive(Debug, thiserror::Error)]

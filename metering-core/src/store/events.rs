@@ -17,9 +17,9 @@ use crate::store::{Cursor, Page, Store, StoreError};
 /// Stores webhooks, and delivers events to them.
 ///
 /// Every method that changes an account writes the events of that change in the same transaction: those that
-/// [`decide`](crate::charging::decide) and the functions of [`decision`](crate::backend::decision) return. With an
-/// event goes a delivery for each webhook that [receives](Webhook::receives) it: the account's own, and the operator's.
-/// Events are kept for [`Event::RETENTION`], and at most [`Event::MAX_PER_ACCOUNT`] of an account;
+/// [`decide`](crate::charging::decide) and the functions of [`decision`](crate::backend::decision) return. Each event
+/// is written with a delivery for each webhook that [receives](Webhook::receives) it: the account's own, and the
+/// operator's. Events are kept for [`Event::RETENTION`], and at most [`Event::MAX_PER_ACCOUNT`] of an account;
 /// [`Store::forget_expired`] deletes the others with their deliveries.
 #[async_trait]
 pub trait EventStore: Store {
@@ -37,16 +37,16 @@ pub trait EventStore: Store {
     /// Sets the operator's own webhook ([`WebhookId::OPERATOR`]), or removes it with its deliveries.
     async fn set_operator_webhook(&self, terms: Option<WebhookTerms>, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Switches the operator's own webhook off, so that it gets no more deliveries, until it is set or removed. Whether
-    /// there is one.
+    /// Turns the operator's own webhook off: it gets no more deliveries until it is set or removed. Whether there is
+    /// one.
     async fn disable_operator_webhook(&self) -> Result<bool, StoreError>;
 
     /// The webhooks of an account, in the order of creation; with `None`, the operator's own.
     async fn webhooks(&self, account: Option<&AccountId>) -> Result<Vec<Webhook>, StoreError>;
 
-    /// Changes a webhook of an account as [`Webhook::after`] says. If it [may be repaired](Webhook::may_be_repaired),
-    /// its first pending delivery is [due now](crate::events::Progress::hastened). `None` when the account has no such
-    /// webhook.
+    /// Changes a webhook of an account, as [`Webhook::after`] decides. If it [may be
+    /// repaired](Webhook::may_be_repaired), its first pending delivery is [due now](crate::events::Progress::hastened).
+    /// `None` when the account has no such webhook.
     async fn change_webhook(
         &self,
         account: &AccountId,
@@ -94,12 +94,12 @@ pub trait EventStore: Store {
     async fn delivery_backlog(&self, now: Timestamp) -> Result<DeliveryBacklog, StoreError>;
 
     /// Claims at most `limit` deliveries that are due at `now`, oldest first ([`Progress::claimed`]), for a process
-    /// that sends them within `lease`, all to webhooks of one owner, so that slow webhooks of customers do not hold up
-    /// the operator's. Of several callers, one gets each.
+    /// that sends them within `lease`, all to webhooks of one owner, so slow webhooks of customers do not hold up the
+    /// operator's. If several callers compete, only one gets each.
     ///
     /// Due is a pending delivery to an active webhook whose [`Progress::next_at`] has come, and that no pending
     /// delivery precedes: an earlier event of the same account to the same webhook. An unreadable one is logged and
-    /// postponed for an hour, so that it does not stop the others.
+    /// postponed for an hour, so it does not stop the others.
     ///
     /// [`Progress::claimed`]: crate::events::Progress::claimed
     /// [`Progress::next_at`]: crate::events::Progress::next_at
@@ -113,8 +113,8 @@ pub trait EventStore: Store {
         self.claim_shared(now, lease, limit, owner, DeliveryShares::unlimited()).await
     }
 
-    /// The same for those deliveries alone for which [`DeliveryShares::take`] has room, asked in their order: the
-    /// others are left for the next call. May leave out what is behind 20,000 deliveries without room.
+    /// The same, only for those deliveries that [`DeliveryShares::take`] has room for, tried in their order: the others
+    /// are left for the next call. May leave out deliveries that come after 20,000 deliveries without room.
     async fn claim_shared(
         &self,
         now: Timestamp,
@@ -153,6 +153,6 @@ pub enum WebhookCreated {
     Webhook(Webhook),
     /// There is no such account, or it is revoked; nothing was created.
     NoSuchAccount,
-    /// The account has as many webhooks as it may have, or one that is mail already; nothing was created.
+    /// The account has reached its limit of webhooks, or has a mail webhook already; nothing was created.
     TooMany,
 }

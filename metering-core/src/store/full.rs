@@ -47,11 +47,11 @@ pub trait FullStore:
     + UsageSinkStore
 {
     /// Runs `steps` in one transaction, after all earlier writes and before all later ones, and returns their result.
-    /// Nothing that they wrote stays if they fail. Use [`in_transaction`], which knows the types.
+    /// None of their writes are kept if they fail. Use [`in_transaction`], which has the types.
     ///
-    /// The steps may run more than once, so they only read and write through the store that they are given, and wait for
-    /// nothing else. Only charges change what that store reads, unless [`FullStore::lock_account`] keeps them from it. It
-    /// does not charge ([`Store::commit`](crate::Store::commit)), and lists neither activity nor some of the deliveries.
+    /// The steps may run more than once, so they only read and write through their store argument, and wait for nothing
+    /// else. Only charges change the rows that the steps read, unless [`FullStore::lock_account`] blocks them. It does
+    /// not charge ([`Store::commit`](crate::Store::commit)), and lists neither activity nor some of the deliveries.
     async fn transact(&self, steps: Steps) -> Result<Erased, StoreError>;
 
     /// The account with that id. In [`FullStore::transact`], no charge changes it until the transaction ends.
@@ -61,13 +61,13 @@ pub trait FullStore:
 /// The result of a transaction, whatever its type.
 pub type Erased = Box<dyn Any + Send + Sync>;
 
-/// What is not finished yet.
+/// The unfinished work.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What [`FullStore::transact`] does.
+/// The steps of [`FullStore::transact`].
 pub type Steps = Arc<dyn for<'a> Fn(&'a dyn FullStore) -> Pending<'a, Result<Erased, StoreError>> + Send + Sync>;
 
-/// Runs `steps` with `args` in one transaction, as [`FullStore::transact`] says.
+/// Runs `steps` with `args` in one transaction, as in [`FullStore::transact`].
 ///
 /// ```
 /// use metering_core::money::{LedgerKind, NewLedgerEntry};
@@ -97,7 +97,7 @@ pub type Steps = Arc<dyn for<'a> Fn(&'a dyn FullStore) -> Pending<'a, Result<Era
 /// ```
 ///
 /// # Errors
-/// Those of the steps, and when the store fails.
+/// The errors of the steps, and an error of the store.
 pub async fn in_transaction<A, T>(
     store: &dyn FullStore,
     args: A,

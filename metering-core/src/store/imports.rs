@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::imports::{AccountImported, ImportMode, ImportedAccount};
 use crate::store::{PaymentStore, StoreError};
 
-/// Imports accounts of other services, and gives out the hashes of secrets for an export.
+/// Imports accounts of other services, and returns the hashes of secrets for an export.
 #[async_trait]
 pub trait ImportStore: PaymentStore {
     /// Imports accounts with their keys, ledger entries, daily totals and used transactions, in order, all in one

@@ -1,4 +1,4 @@
-//! What can be said of a store without changing it.
+//! The state of a store that can be read without changing it.
 
 /// A store's schema and settings, read without changing anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,8 +7,8 @@ pub struct Inspection {
     pub schema: Option<i64>,
     /// The version that this program uses. Opening a store with an older one migrates it.
     pub supported: i64,
-    /// Settings of the database with which a commit can be lost, as `name = value`.
+    /// Settings of the database that risk losing a commit, as `name = value`.
     pub unsafe_settings: Vec<String>,
-    /// What the database's user may not do, but a migration needs to, as `may not ...`.
+    /// Rights that the database's user lacks, but a migration needs, as `may not ...`.
     pub missing_rights: Vec<String>,
 }

@@ -25,7 +25,7 @@ use crate::usage::KeyLabel;
 /// that is not live stops all its child keys. A change takes effect with the next commit of charges, in every process.
 #[async_trait]
 pub trait KeyStore: Send + Sync + fmt::Debug {
-    /// Who a secret belongs to; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
+    /// The owner of a secret; `None` for one that is unknown or revoked, or when the account is revoked. The keys of
     /// the chain may be disabled, leaked, revoked or expired, and the secret may have expired: see
     /// [`KeyHolder::check`].
     async fn key_holder(&self, secret: &KeyHash) -> Result<Option<KeyHolder>, StoreError>;
@@ -62,8 +62,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
     /// Changes a key. `actor` is the requesting key; `None` is the operator.
     /// [`change_key`](crate::backend::decision::change_key) has the refusals in order.
     ///
-    /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, what was
-    /// spent in the period so far counts: what the daily totals and open holds of the key and its child keys add up to.
+    /// The child keys of one that is revoked are revoked with it. When a budget is set or its period changes, spending
+    /// in the period so far counts: the sum of the daily totals and open holds of the key and its child keys.
     async fn change_key(
         &self,
         account: &AccountId,
@@ -73,8 +73,8 @@ pub trait KeyStore: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> Result<KeyChanged, StoreError>;
 
-    /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key stays, so that it
-    /// can be rotated, which revokes its child keys. If the secret is in its grace period, only the grace period ends.
+    /// Makes a key that leaked unusable: its secrets are revoked, and its child keys stop. The key is kept, so it can
+    /// be rotated, which revokes its child keys. If the secret is in its grace period, only the grace period ends.
     /// `None`, and nothing changes, if the secret is unknown or no longer works.
     async fn report_leaked(&self, secret: &KeyHash, now: Timestamp) -> Result<Option<Key>, StoreError>;
 }
@@ -88,7 +88,7 @@ pub struct NewKey {
     pub parent: Option<KeyId>,
     /// The hash of its secret.
     pub secret: KeyHash,
-    /// Its terms. Expiry, routes and networks that are left open are those of its parent.
+    /// Its terms. Expiry, routes and networks that are not set are taken from its parent.
     pub terms: KeyTerms,
     /// How many keys an account may have that are neither revoked nor expired.
     pub max_keys: u32,
@@ -109,7 +109,7 @@ pub enum KeyCreated {
     SecretUsed,
     /// The chain of keys would be longer than [`Key::MAX_DEPTH`]; nothing was created.
     TooDeep,
-    /// The account has as many keys as it may have; nothing was created.
+    /// The account has reached its limit of keys; nothing was created.
     TooMany,
     /// It would allow more than its parent does; nothing was created.
     Wider(WiderTerms),
@@ -142,7 +142,7 @@ pub struct TermsChange {
     pub routes: Option<RoutePatterns>,
     /// The networks; an empty list allows all that the parent allows.
     pub networks: Option<Networks>,
-    /// The expiry; `Some(None)` means that of the parent.
+    /// The expiry; `Some(None)` means the parent's.
     pub expires_at: Option<Option<Timestamp>>,
     /// Whether it is switched off.
     pub disabled: Option<bool>,

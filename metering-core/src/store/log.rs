@@ -1,6 +1,6 @@
 //! The part of the storage contract for the log of every posting (ADR 55).
 //!
-//! A store keeps the log's data, and knows what is committed but not in the log yet. It neither hashes nor signs: the
+//! A store keeps the log's data, and the commits that are not in the log yet. It neither hashes nor signs: the
 //! sequencer does, through [`LogStore::unlogged`] and [`LogStore::append_log`].
 
 mod origin;
@@ -27,16 +27,16 @@ use crate::usage::UsageLine;
 pub use origin::{log_origin, origin_epoch};
 pub use previous::{MalformedPreviousLog, PreviousLog};
 
-/// Stores the log of every posting, and what is not in it yet.
+/// Stores the log of every posting, and the postings that are not in it yet.
 ///
 /// While a log is open, every commit is either in the funds that it began with or in [`LogStore::unlogged`], until
 /// [`LogStore::append_log`] takes it. An account's usage keeps its order, and so do its ledger entries.
 #[async_trait]
 pub trait LogStore: Store {
-    /// Begins a log, or a new epoch of it, and notes every account with its funds in the same transaction. The previous
-    /// epoch ends; these funds include postings that were not in it yet. `None`, and nothing changes, if the current
-    /// epoch is not `after`, or another one has the same origin. If there is none yet, `after` is the last number of
-    /// the store that was moved here.
+    /// Begins a log, or a new epoch of it, and records every account with its funds in the same transaction. The
+    /// previous epoch ends; these funds include postings that were not in it yet. `None`, and nothing changes, if the
+    /// current epoch is not `after`, or another one has the same origin. If there is none yet, `after` is the last
+    /// number of the store that was moved here.
     async fn begin_log(
         &self,
         new: NewEpoch,
@@ -48,23 +48,23 @@ pub trait LogStore: Store {
     async fn log_epochs(&self) -> Result<Vec<LogEpoch>, StoreError>;
 
     /// Claims or extends the lease of the sequencer for a node. The open epoch afterwards; `None` while another node
-    /// has the lease, or no log is open. A `lease` of zero gives up what the node has of it, so that others can claim it
-    /// at once, and returns `None`.
+    /// has the lease, or no log is open. A `lease` of zero releases the node's claim, so others can claim immediately,
+    /// and returns `None`.
     async fn claim_log(&self, node: &str, lease: Duration, now: Timestamp) -> Result<Option<LogEpoch>, StoreError>;
 
     /// From one snapshot, what is committed but not in the log yet: whole commits, at most `limit` postings; a larger
     /// commit comes alone. Changes nothing.
     ///
     /// Public entries come first, then openings, then the others by time: commits keep their order among themselves,
-    /// and so do ledger entries. At the same millisecond, a ledger entry comes before a commit. [`Unlogged::taken`] may
-    /// advance without postings. Such a step must be appended too, since the store keeps what is not taken.
+    /// and so do ledger entries. At the same millisecond, ledger entries come before commits. [`Unlogged::taken`] may
+    /// advance without postings. Such a step must be appended too, since the store keeps postings until they are.
     async fn unlogged(&self, epoch: &LogEpoch, limit: u32) -> Result<Unlogged, StoreError>;
 
     /// The states of accounts as they were last swept, in the order of `rows`. One without a log number has no leaves and
     /// no funds in the log. Rows that no account has are left out.
     async fn logged_accounts(&self, epoch: u32, rows: &[AccountRow]) -> Result<Vec<LoggedAccount>, StoreError>;
 
-    /// The state of one account, as [`LogStore::logged_accounts`] has it; `None` if it has no log number.
+    /// The state of one account, as in [`LogStore::logged_accounts`]; `None` if it has no log number.
     async fn logged_account(&self, epoch: u32, account: &AccountId) -> Result<Option<LoggedAccount>, StoreError>;
 
     /// The log's numbers of usage lines, in order. Epochs share them.
@@ -92,12 +92,13 @@ pub trait LogStore: Store {
     /// `until` or later, or to the last, of those that are not pruned. Leaves need not be in the order of their times.
     async fn bundles_of(&self, epoch: u32, from: Timestamp, until: Timestamp) -> Result<Range<u64>, StoreError>;
 
-    /// Deletes at most `limit` bundles with indexes below `below`, and returns how many. The last bundle stays, and so
-    /// do all bundles that the sequencer reads when it restarts. From the call on, [`LogEpoch::minimum`] is above them.
+    /// Deletes at most `limit` bundles with indexes below `below`, and returns how many. The last bundle is kept, and
+    /// so are all bundles that the sequencer reads when it restarts. From the call on, [`LogEpoch::minimum`] is above
+    /// them.
     async fn prune_log(&self, epoch: u32, below: u64, limit: u32) -> Result<u64, StoreError>;
 }
 
-/// The row of an account in a database. Only the log knows accounts by it: an export has other rows.
+/// The row of an account in a database. Only the log uses it to identify accounts: an export has other rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountRow(pub i64);
 
@@ -129,7 +130,7 @@ impl fmt::Debug for LogSecret {
 }
 
 named_enum! {
-    /// Why an epoch began.
+    /// The reason for a new epoch.
     pub enum EpochReason {
         /// It is the store's first.
         Init = "init",
@@ -149,8 +150,8 @@ pub struct NewEpoch {
     pub secret: LogSecret,
     /// Why it begins.
     pub reason: EpochReason,
-    /// How the log of a moved store ended in the other database. Not used by a store that has an epoch: its last one
-    /// comes before the new one.
+    /// The end of a moved store's log in the other database. Not used by a store that has an epoch: its last one comes
+    /// before the new one.
     pub previous: Option<PreviousLog>,
 }
 
@@ -163,10 +164,9 @@ pub struct LogEpoch {
     pub origin: String,
     /// Its secret.
     pub secret: LogSecret,
-    /// Why it began.
+    /// The reason for it.
     pub reason: EpochReason,
-    /// The log that it follows, as that one ended: the epoch before, or the one in the database that the store was moved
-    /// from.
+    /// The end of the log that it follows: the epoch before, or the one in the database that the store was moved from.
     pub previous: Option<PreviousLog>,
     /// When it began.
     pub began_at: Timestamp,
@@ -180,7 +180,7 @@ pub struct LogEpoch {
     pub minimum: u64,
     /// How many accounts have a log number; also the next number.
     pub accounts: u32,
-    /// What is in it.
+    /// Its contents.
     pub taken: Taken,
     /// The size when the last complete sweep began: accounts with no later leaf are as [`LogStore::logged_accounts`] says.
     pub swept_from: u64,
@@ -196,7 +196,7 @@ impl LogEpoch {
     }
 }
 
-/// How much of a store's data is in the log. Only the store knows what the numbers mean.
+/// How much of a store's data is in the log. Only the store interprets the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taken {
     /// The last row of the charge journal.
@@ -209,7 +209,7 @@ pub struct Taken {
     pub openings: i64,
 }
 
-/// What is committed but not in a log yet.
+/// Committed postings that are not in a log yet.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unlogged {
     /// In the order in which the log should have them.
@@ -227,11 +227,11 @@ pub struct UnloggedPosting {
     pub account: Option<AccountRow>,
     /// When it was committed.
     pub at: Timestamp,
-    /// What it says.
+    /// Its contents.
     pub what: Logged,
 }
 
-/// What a posting says.
+/// The contents of a posting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Logged {
     /// The funds of an account when the epoch began: its balance and open holds.
@@ -242,7 +242,7 @@ pub enum Logged {
         id: i64,
         /// Its kind.
         kind: LedgerKind,
-        /// What it adds to the balance.
+        /// The change to the balance.
         amount: Credits,
         /// The payment behind it.
         tx: Option<TxRef>,
@@ -264,12 +264,12 @@ pub enum Logged {
     },
     /// Usage of an imported account from before the import. Negative if refunds exceeded it.
     Imported(Credits),
-    /// A public entry, as the log has it.
+    /// A public entry, in the log's form.
     Public(String),
 }
 
 impl Logged {
-    /// How public entries begin, so that none has the length of a commitment.
+    /// The prefix of public entries; none may have the length of a commitment.
     const PUBLIC: &str = "metering-public-v1";
 
     /// The public entry of a price version.
@@ -287,7 +287,7 @@ impl Logged {
     }
 }
 
-/// An account as a log knows it.
+/// An account, as a log identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedAccount {
     /// Its row.
@@ -324,7 +324,7 @@ pub struct StoredBundle {
     pub leaves: Vec<u8>,
 }
 
-/// What one step of the sequencer adds to a log.
+/// The data that one step of the sequencer adds to a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogStep {
     /// The epoch.
@@ -345,9 +345,9 @@ pub struct LogStep {
     pub accounts: Vec<NewLogged>,
     /// Lines that get their number.
     pub lines: Vec<(u32, UsageLine)>,
-    /// As [`Unlogged::taken`].
+    /// See [`Unlogged::taken`].
     pub taken: Taken,
-    /// As [`Unlogged::batches`].
+    /// See [`Unlogged::batches`].
     pub batches: Vec<i64>,
     /// States of accounts to write. An account without a number is left out.
     pub swept: Vec<LoggedAccount>,

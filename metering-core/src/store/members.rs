@@ -80,7 +80,7 @@ pub trait MemberStore: BrowserSessionStore {
         action: NewAccountAction,
     ) -> Result<Option<i64>, StoreError>;
 
-    /// Adds the status of the response to an entry that has none.
+    /// Adds the status of the response to an entry without one.
     async fn end_account_action(&self, account: &AccountId, number: i64, status: u16) -> Result<(), StoreError>;
 
     /// Entries of an account's log, newest first, at most `limit` after `after`.
@@ -99,9 +99,9 @@ pub enum Invited {
     Invited,
     /// There is no such account, or it is revoked.
     NoSuchAccount,
-    /// The address is that of a member.
+    /// The address belongs to a member.
     IsMember,
-    /// The account has as many members and invitations as it may have.
+    /// The account has reached its limit of members and invitations.
     TooMany,
 }
 

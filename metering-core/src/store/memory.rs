@@ -1,8 +1,8 @@
 //! A store in memory for charging alone, for tests and trials, and as the simplest implementation of [`Store`].
 //!
-//! Everything is behind one mutex, so every method is atomic and all run one after the other. Nothing is on disk: the
-//! data is lost with the store. Where this store and another backend differ and the contract does not decide, this one
-//! is right.
+//! Everything is behind one mutex, so every method is atomic and they run in sequence. Nothing is on disk: the data is
+//! lost with the store. Where this store and another backend differ and the contract does not decide, this one is
+//! right.
 
 use std::sync::{Mutex, MutexGuard};
 

@@ -15,9 +15,9 @@ use crate::store::{Store, StoreError};
 /// key ([`in_transaction`](crate::store::in_transaction)).
 #[async_trait]
 pub trait OAuthStore: Store {
-    /// Stores a client that registers. When there are `most` of them, it takes the place of the one that expires first:
-    /// it has got no token, and a flood of registrations must not keep others from registering. `false`, and
-    /// nothing changes, when all expire later than it.
+    /// Stores a client that registers. When there are `most` of them, it replaces the one that expires first, which has
+    /// no token, and a flood of registrations must not keep others from registering. `false`, and nothing changes, when
+    /// all expire later than it.
     async fn register_oauth_client(&self, client: OAuthClient, most: u64) -> Result<bool, StoreError>;
 
     /// The registered client with this id, expired or not.
@@ -38,7 +38,7 @@ pub trait OAuthStore: Store {
     /// The grants of an account, expired or not.
     async fn oauth_grants(&self, account: &AccountId) -> Result<Vec<Grant>, StoreError>;
 
-    /// Deletes a grant, and says whether there was one. Its key stays.
+    /// Deletes a grant, and returns whether there was one. Its key is kept.
     async fn delete_oauth_grant(&self, id: &GrantId) -> Result<bool, StoreError>;
 
     /// The newest secret of a key that does not expire, unless it is revoked. The key of a grant has none until its owner

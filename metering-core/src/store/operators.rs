@@ -68,16 +68,17 @@ pub trait OperatorStore: Store {
     /// ([`FullStore::transact`](crate::FullStore::transact)). Ids increase with time.
     async fn log_action(&self, entry: NewAuditEntry, outcome: AuditOutcome) -> Result<AuditId, StoreError>;
 
-    /// What [`OperatorStore::erase_account`] would change. `None` when there is no such account.
+    /// The changes that [`OperatorStore::erase_account`] would make. `None` when there is no such account.
     async fn erasure(&self, id: &AccountId, with_receipts: bool) -> Result<Option<Erasure>, StoreError>;
 
-    /// Erases what is stored of the owner of an account, and revokes the account. `None` when there is no such account.
+    /// Erases the stored data about the owner of an account, and revokes the account. `None` when there is no such
+    /// account.
     ///
     /// The account keeps its id, which is a pseudonym from then on, its balance and totals, ledger, usage and payments.
     /// Its name becomes [`AgentName::ERASED`](crate::access::AgentName::ERASED). Email address, wallet, names and
-    /// networks of keys, webhooks, events, deliveries, sessions, links, signups, and the paths of requests go, and entries
-    /// of the audit log about it keep only who did what and when. Who bought stays on receipts for purchases, unless
-    /// `with_receipts`. A second call finds nothing more, unless something came in between.
+    /// networks of keys, webhooks, events, deliveries, sessions, links, signups, and the paths of requests are deleted,
+    /// and audit log entries about it keep only who did what and when. The buyer is kept on receipts for purchases,
+    /// unless `with_receipts`. A second call finds nothing more, unless new data arrived in between.
     async fn erase_account(
         &self,
         id: &AccountId,
@@ -85,8 +86,9 @@ pub trait OperatorStore: Store {
         now: Timestamp,
     ) -> Result<Option<Erasure>, StoreError>;
 
-    /// Deletes records that are older than `kept` says: a slice of each kind, and the paths in the recent activity of the next
-    /// accounts after a cursor. Returns how many records, and the cursor for the next call, `None` after the last account.
+    /// Deletes records that are older than `kept` allows: a slice of each kind, and the paths in the recent activity of
+    /// the next accounts after a cursor. Returns how many records, and the cursor for the next call, `None` after the
+    /// last account.
     async fn forget_older(
         &self,
         kept: &Retention,
@@ -138,7 +140,7 @@ pub trait OperatorStore: Store {
     /// The records of the payments with this transaction's hash, one for each chain that has it.
     async fn payments_by_hash(&self, hash: &TxHash) -> Result<Vec<PaymentRecord>, StoreError>;
 
-    /// The records of the payments whose receipts have this number. Never more than one by chance.
+    /// The records of the payments whose receipts have this number. At most one, except by a hash collision.
     async fn payments_by_receipt(&self, number: &ReceiptNumber) -> Result<Vec<PaymentRecord>, StoreError>;
 
     /// The record of the payment whose receipt, or a credit note of it, has this consecutive number.
@@ -151,6 +153,6 @@ pub trait OperatorStore: Store {
     async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>, StoreError>;
 
     /// The deliveries that keep the next events from their webhooks because an attempt failed, after a cursor, at most
-    /// `limit`, the one that is tried longest first.
+    /// `limit`, longest-retried first.
     async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>, StoreError>;
 }

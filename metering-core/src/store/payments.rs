@@ -69,7 +69,7 @@ pub trait PaymentStore: Store {
     /// Removes a plan; `false` when none has that key.
     async fn remove_plan(&self, key: &PlanKey) -> Result<bool, StoreError>;
 
-    /// Puts a plan on sale or takes it off sale; `false` when none has that key.
+    /// Puts a plan on sale or takes it off sale; `false` when no plan has that key.
     async fn set_plan_active(&self, key: &PlanKey, active: bool) -> Result<bool, StoreError>;
 
     /// Stores an open quote, unless [`open_quote`](crate::backend::decision::open_quote) refuses it.
@@ -130,7 +130,7 @@ pub trait PaymentStore: Store {
     async fn settle_payment(&self, change: SettlementChange) -> Result<PaymentSettled, StoreError>;
 
     /// Credits a payment that a processor took, as [`PaymentStore::credit_payment`] does, and logs it. The payment's
-    /// transaction is that of `processor` ([`ProcessorRef::tx`]), so that each counts once.
+    /// transaction is that of `processor` ([`ProcessorRef::tx`]), so each is credited once.
     async fn credit_processor_payment(
         &self,
         credit: PaymentCredit,
@@ -156,12 +156,14 @@ pub trait PaymentStore: Store {
     /// [`stop_top_ups`](crate::backend::decision::stop_top_ups) decides.
     async fn stop_top_ups(&self, account: &AccountId, reason: TopUpStop, now: Timestamp) -> Result<(), StoreError>;
 
-    /// Accounts whose card is to be charged ([`is_top_up_due`](crate::backend::decision::is_top_up_due)), of the next `limit`
-    /// that have automatic top-ups, in the order of their creation. A page may have fewer, even none, and not be the last.
+    /// Accounts whose card is due ([`is_top_up_due`](crate::backend::decision::is_top_up_due)), of the next `limit`
+    /// that have automatic top-ups, in the order of their creation. A page may have fewer, even none, and not be the
+    /// last.
     async fn due_top_ups(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<AutoTopUp>, StoreError>;
 
     /// Stores a charge of the card of an account that is to be made now, and returns it, as
-    /// [`begin_top_up`](crate::backend::decision::begin_top_up) decides. Of concurrent calls, one gets a charge.
+    /// [`begin_top_up`](crate::backend::decision::begin_top_up) decides. If several calls compete, only one gets a
+    /// charge.
     async fn begin_top_up(
         &self,
         account: &AccountId,
@@ -175,15 +177,15 @@ pub trait PaymentStore: Store {
     /// The charges of an account since a moment that were paid or may be, the oldest first.
     async fn top_up_charges(&self, account: &AccountId, since: Timestamp) -> Result<Vec<TopUpCharge>, StoreError>;
 
-    /// Ends a charge, once; `false` if it has ended or is not known. A charge that counted as failed may turn out to be paid. A
+    /// Ends a charge, once; `false` if it has ended or is not known. A failed charge may later turn out to be paid. A
     /// charge that failed, or whose payment was reversed, stops the automatic top-ups of its account, with an event.
     async fn end_top_up(&self, id: TopUpChargeId, end: TopUpEnd, now: Timestamp) -> Result<bool, StoreError>;
 
     /// Who bought for an account: all details that it had, by time.
     async fn buyers(&self, account: &AccountId) -> Result<Vec<BuyerRecord>, StoreError>;
 
-    /// Changes who buys for an account, as [`set_buyer`](crate::backend::decision::set_buyer) decides; `None` for nobody
-    /// in particular. Purchases that were made keep what they had. Whether there is such an account that is not
+    /// Changes the buyer for an account, as [`set_buyer`](crate::backend::decision::set_buyer) decides; `None` for
+    /// nobody in particular. Purchases made before keep their buyer. Whether there is such an account that is not
     /// revoked.
     async fn set_buyer(&self, account: &AccountId, buyer: Option<Buyer>, now: Timestamp) -> Result<bool, StoreError>;
 
@@ -199,7 +201,7 @@ pub trait PaymentStore: Store {
     /// they are not [special](ReceiptTerms::are_special).
     async fn set_receipt_terms(&self, terms: ReceiptTerms, now: Timestamp) -> Result<(), StoreError>;
 
-    /// All terms that receipts ever had, by number. The last ones hold.
+    /// All terms that receipts ever used, by number. The last ones hold.
     async fn receipt_terms(&self) -> Result<Vec<ReceiptTermsRecord>, StoreError>;
 
     /// The receipts and credit notes of an account that were issued on terms. Each was written with its payment or reversal.
@@ -249,7 +251,7 @@ pub trait PaymentStore: Store {
     /// Stores an arrival that could not be read. Replaces an earlier record of the same place.
     async fn put_unreadable(&self, arrival: UnreadableArrival) -> Result<(), StoreError>;
 
-    /// The arrivals of a chain that could not be read, from a block on, including those given up: at most `limit`,
+    /// The arrivals of a chain that could not be read, from a block on, including abandoned ones: at most `limit`,
     /// sorted by block and transaction hash.
     async fn unreadable(
         &self,
@@ -284,7 +286,8 @@ pub trait PaymentStore: Store {
         blocks: RangeInclusive<u64>,
     ) -> Result<Vec<UnclaimedPayment>, StoreError>;
 
-    /// Deletes unclaimed payments that a reorganisation removed. One that was stored again since, with another block, stays.
+    /// Deletes unclaimed payments that a reorganisation removed. One that was stored again since, with another block,
+    /// is kept.
     async fn forget_unclaimed(&self, gone: Vec<UnclaimedPayment>) -> Result<(), StoreError>;
 }
 
@@ -310,28 +313,28 @@ pub struct PaymentCredit {
     pub account: AccountId,
     /// The payment, already checked.
     pub payment: Payment,
-    /// What it is used for.
+    /// Its use.
     pub used_as: PaymentUse,
     /// The ledger entry, which names the plan.
     pub entry: NewLedgerEntry,
-    /// That plan as it is sold; `None` without a plan.
+    /// The plan as it is sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
-    /// What the payment is worth now, if the operator has set a currency.
+    /// The current value of the payment, if the operator has set a currency.
     pub value: Option<PaymentValue>,
     /// Whether to link the payer's wallet to the account.
     pub link_payer: bool,
-    /// What to do if the payment pays an open quote.
+    /// How to handle a payment that pays an open quote.
     pub quotes: QuotePrecedence,
     /// The time of the credit.
     pub now: Timestamp,
 }
 
-/// Who gets a payment that pays an open quote, when an account claims it too.
+/// The account that gets a payment that pays an open quote, when an account claims it too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuotePrecedence {
     /// The quote, unless it is a top-up quote of the account itself.
     Quote,
-    /// As [`QuotePrecedence::Quote`] for a top-up quote of another account. The account for a signup quote: its payer
+    /// Like [`QuotePrecedence::Quote`] for a top-up quote of another account. The account for a signup quote: its payer
     /// already has this account.
     TopUpQuote,
     /// The account, and only if the payment pays its own open top-up quote.
@@ -369,7 +372,7 @@ pub enum ReceiptBuyerAdded {
     Added,
     /// The account has no buyer now; nothing was changed.
     NoBuyer,
-    /// The receipts name somebody else; nothing was changed.
+    /// The receipts name someone else; nothing was changed.
     Taken,
 }
 

@@ -28,8 +28,8 @@ use crate::store::{Store, StoreError};
 /// ```
 #[async_trait]
 pub trait PriceStore: Store {
-    /// Records a price version, with the next number.
-    /// [`record_prices`](crate::backend::decision::record_prices) says when nothing is recorded.
+    /// Records a price version, with the next number. [`record_prices`](crate::backend::decision::record_prices)
+    /// decides when nothing is recorded.
     async fn record_prices(&self, new: NewPriceVersion) -> Result<PriceRecorded, StoreError>;
 
     /// The version in force at `from`, and those that took or will take effect later, cancelled ones too.
@@ -39,7 +39,7 @@ pub trait PriceStore: Store {
     async fn price_catalogue(&self, number: PriceNumber) -> Result<Option<Arc<str>>, StoreError>;
 
     /// Cancels a version that has not taken effect at `now`, and returns its new state.
-    /// [`cancel_prices`](crate::backend::decision::cancel_prices) says when nothing changes. `None` when there
-    /// is no such version.
+    /// [`cancel_prices`](crate::backend::decision::cancel_prices) decides when nothing changes. `None` when there is no
+    /// such version.
     async fn cancel_prices(&self, number: PriceNumber, now: Timestamp) -> Result<Option<PriceVersion>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! What the storage contract says of payments that processors took.
+//! The storage contract for payments that processors took.
 
 use crate::access::account::Account;
 use crate::chains::address::Address;
@@ -13,13 +13,13 @@ pub struct ReversalChange {
     pub reversal: ProcessorRef,
     /// The payment.
     pub payment: ProcessorRef,
-    /// How much it takes back, in the currency's smallest unit; `None` for all, or for what is recorded.
+    /// The amount that it takes back, in the currency's smallest unit; `None` for all, or for the recorded amount.
     pub amount: Option<TokenUnits>,
     /// Why, for the ledger.
     pub reason: String,
     /// Whether it has ended, and takes nothing back. It may have ended before it was recorded.
     pub restored: bool,
-    /// Whether it takes back again what it gave back when it ended.
+    /// Whether a reversal that ended takes its amount back again.
     pub again: bool,
     /// The time of the change.
     pub now: Timestamp,
@@ -32,7 +32,7 @@ pub struct RecordedReversal {
     pub account: Account,
     /// The reversal.
     pub reversal: ProcessorReversal,
-    /// How much of the payment its reversals take back together.
+    /// The amount of the payment that its reversals take back together.
     pub amount: TokenUnits,
     /// The payment's currency ([`Currency::token`](crate::money::Currency::token)).
     pub currency: Address,

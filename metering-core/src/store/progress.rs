@@ -1,8 +1,8 @@
-//! How far a run is that may take long, such as a backup. Whoever starts it says who is told.
+//! The progress of a long run, such as a backup. The caller chooses who receives it.
 
 use std::fmt;
 
-/// Is told how far a run is. Called often and from any thread, so it must return soon.
+/// Receives the progress of a run. Called often and from any thread, so it must return soon.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,14 +32,14 @@ use std::fmt;
 /// assert_eq!(percent.done.into_inner() * 100 / percent.total.into_inner(), 25);
 /// ```
 pub trait Progress: Send + Sync + fmt::Debug {
-    /// How much there is to do in all, in units that depend on the run.
+    /// The total amount of work, in units that depend on the run.
     fn total(&self, units: u64);
 
-    /// That much more is done.
+    /// Adds to the work that is done.
     fn advance(&self, units: u64);
 }
 
-/// Tells nobody.
+/// Reports to nobody.
 impl Progress for () {
     fn total(&self, _units: u64) {}
 

@@ -19,7 +19,7 @@ pub trait RefillStore: Store {
 
     /// Processes the next `limit` accounts, oldest first, for the period of `now`, and refills those that are due. Each
     /// account is processed once per period, no matter how many processes call this, by the rule that is stored when
-    /// the transaction runs. [`refill_account`](crate::backend::decision::refill_account) says what it gets.
+    /// the transaction runs. [`refill_account`](crate::backend::decision::refill_account) decides the amount.
     ///
     /// Call it until [`Refilled::is_done`]. After that, calls in the same period or with an earlier time read the rule
     /// and write nothing. `limit` must be above zero.
@@ -41,7 +41,7 @@ impl Refilled {
     /// Nothing was due.
     pub const NOTHING: Self = Self { accounts: 0, credits: Credits::ZERO, is_done: true };
 
-    /// Counts an account that got `amount`. A sum that is out of range stays at the largest amount.
+    /// Counts an account that got `amount`. A sum that is out of range is capped at the largest amount.
     pub fn add(&mut self, amount: Credits) {
         self.accounts += 1;
         self.credits = self.credits.checked_add(amount).unwrap_or(Credits::MAX);

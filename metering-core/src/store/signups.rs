@@ -37,7 +37,7 @@ pub trait SignupStore: Store {
     /// refuses it.
     async fn open_signup(&self, session: SignupSession) -> Result<SignupOpened, StoreError>;
 
-    /// The session with that token, if it is stored and not redeemed.
+    /// The session with that token, if it is stored and not yet redeemed.
     async fn signup(&self, token: &SessionHash) -> Result<Option<SignupSession>, StoreError>;
 
     /// The session with that user code, if it is stored and not redeemed.
@@ -63,14 +63,13 @@ pub trait SignupStore: Store {
     /// nothing changes, when [`open_email_link`](crate::backend::decision::open_email_link) refuses it.
     async fn open_email_link(&self, link: EmailLink) -> Result<bool, StoreError>;
 
-    /// The link with this token, live or not. It stays as it is.
+    /// The link with this token, live or not. It is unchanged.
     async fn email_link(&self, token: &LinkHash) -> Result<Option<EmailLink>, StoreError>;
 
     /// Uses up a link that is live at `now`, marks the email address of its account as verified, and grants the free
-    /// credits that the account waits for: all in one operation. So of several accounts that wait for one address,
-    /// exactly one gets it, and the credits with it.
-    /// [`verify_email`](crate::backend::decision::verify_email) has the refusals in order; a refusal changes
-    /// nothing.
+    /// credits that the account waits for: all in one operation. If several accounts wait for one address, exactly one
+    /// gets it, and the credits with it. [`verify_email`](crate::backend::decision::verify_email) has the refusals in
+    /// order; a refusal changes nothing.
     async fn verify_email(&self, token: &LinkHash, now: Timestamp) -> Result<EmailVerified, StoreError>;
 
     /// Uses up a link that is live at `now` and replaces the key of its account, as [`Store::replace_key`] does.

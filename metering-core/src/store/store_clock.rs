@@ -1,5 +1,5 @@
-//! The clock of a node that shares a store: the store's own, so that leases, budgets and expiries mean the same on
-//! every node, whatever the clock of its machine says.
+//! The clock of a node that shares a store: the store's own, so leases, budgets and expiries mean the same on every
+//! node, whatever its machine's clock.
 //!
 //! Between two readings of the store's clock it follows the monotonic clock, so setting the machine's clock has no
 //! effect. A store without a clock (one file, one machine) leaves the machine's clock in force.
@@ -38,7 +38,7 @@ const UNREAD: i64 = i64::MIN;
 #[derive(Debug)]
 pub struct StoreClock {
     machine: Arc<dyn Clock>,
-    /// What the monotonic clock is counted from.
+    /// The start of the monotonic clock.
     anchor: Instant,
     /// The store's time at `anchor`, in milliseconds since the Unix epoch, or [`UNREAD`].
     base: AtomicI64,
@@ -89,8 +89,8 @@ impl Clock for StoreClock {
     }
 }
 
-/// The store's time at the anchor, given a reading between `sent` and `received` after it. What was known stays if the
-/// reading allows it, so that slow responses do not move the clock.
+/// The store's time at the anchor, given a reading between `sent` and `received` after it. The known time is kept if
+/// the reading allows it, so slow responses do not move the clock.
 fn rebased(known: Option<i64>, read: Timestamp, sent: Duration, received: Duration) -> i64 {
     let latest = read.saturating_sub(sent).unix_millis();
     let earliest = read.saturating_sub(received.max(sent)).unix_millis();

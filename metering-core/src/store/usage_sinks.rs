@@ -8,7 +8,7 @@ use crate::clock::{Day, Timestamp};
 use crate::events::usage_sink::{SentUsage, SinkTurn, UsageSink};
 use crate::store::{Cursor, Store, StoreError};
 
-/// Stores what the operator's sinks were sent of the daily totals.
+/// Stores the daily totals that were sent to the operator's sinks.
 ///
 /// [`Store::forget_expired`] deletes rows once they have [expired](SentUsage::expires_at).
 #[async_trait]
@@ -16,8 +16,8 @@ pub trait UsageSinkStore: Store {
     /// All sinks that ever had a turn, by the bytes of their names.
     async fn usage_sinks(&self) -> Result<Vec<UsageSink>, StoreError>;
 
-    /// Claims a sink for a turn ([`UsageSink::claimed`]); a new one is due at once. `None` if it is not due. Of several
-    /// callers, one gets it.
+    /// Claims a sink for a turn ([`UsageSink::claimed`]); a new one is due at once. `None` if it is not due. If several
+    /// callers compete, only one gets it.
     async fn claim_usage_sink(
         &self,
         sink: &str,
@@ -25,9 +25,10 @@ pub trait UsageSinkStore: Store {
         lease: Duration,
     ) -> Result<Option<UsageSink>, StoreError>;
 
-    /// Compares daily totals from the day `from` on, after a cursor, with what the sink was sent, and stages what differs.
-    /// Reads about `limit` totals, and all of an account and day. Totals that are staged already stay as they are. A total
-    /// that no longer exists, because its key was deleted and another one has its usage, is staged as zero.
+    /// Compares daily totals from the day `from` on, after a cursor, with those sent to the sink, and stages the
+    /// differences. Reads about `limit` totals, and all of an account and day. Totals that are staged already are
+    /// unchanged. A total that no longer exists, because its key was deleted and another one has its usage, is staged
+    /// as zero.
     async fn stage_usage(
         &self,
         sink: &str,
@@ -37,7 +38,7 @@ pub trait UsageSinkStore: Store {
         now: Timestamp,
     ) -> Result<StagedPage, StoreError>;
 
-    /// What is staged for a sink, at most `limit`, by day.
+    /// The staged totals of a sink, at most `limit`, by day.
     async fn staged_usage(&self, sink: &str, limit: u32) -> Result<Vec<SentUsage>, StoreError>;
 
     /// Records how a turn ended ([`UsageSink::finished`]). If the batch was delivered, it is no longer staged, but sent.
@@ -52,7 +53,7 @@ pub trait UsageSinkStore: Store {
     ) -> Result<Option<UsageSink>, StoreError>;
 }
 
-/// What [`UsageSinkStore::stage_usage`] staged.
+/// The totals that [`UsageSinkStore::stage_usage`] staged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedPage {
     /// How many totals.

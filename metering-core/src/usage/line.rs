@@ -1,4 +1,4 @@
-//! What usage is booked on: a route, a model where models have their own prices, and a kind of client.
+//! A usage row: a route, a model where models have their own prices, and a kind of client.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub enum ClientSource {
     /// Any other client, the default.
     #[default]
     Direct,
-    /// A client that sends a name this service does not know.
+    /// A client that sends a name unknown to this service.
     Unknown,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn template_and_model(route: &str) -> (&str, Option<&str>) {
 }
 
 impl UsageLine {
-    /// The line of the route's requests for a model: its name, or the pattern that its price is listed under, so that
+    /// The line of the route's requests for a model: its name, or the pattern that its price is listed under, so
     /// clients cannot make up lines.
     ///
     /// ```

@@ -13,7 +13,7 @@ use crate::wire::email::EmailVerification;
 pub struct BalanceDocument {
     /// The account's id.
     pub org_id: String,
-    /// The name its owner gave it.
+    /// The name that its owner gave it.
     pub agent_name: String,
     /// Its owner's email address, if any.
     pub email: Option<String>,
@@ -45,12 +45,12 @@ pub struct BalanceDocument {
     pub rate_limits: RateLimits,
     /// The limit on the tokens that requests use per calendar minute; 0 means no limit.
     pub tokens_per_minute: u32,
-    /// What the member may do whose session this request came with. Left out for a key.
+    /// The member's rights, for a request with a member's session. Left out for a key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberRights>,
 }
 
-/// What a member of an account may do.
+/// The role and the rights of a member of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberRights {

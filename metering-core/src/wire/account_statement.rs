@@ -1,5 +1,4 @@
-//! The statement of an account: its lines in the log, each with what proves it. Receipts of requests are checked against
-//! it.
+//! The statement of an account: its lines in the log, each with its proof. Receipts of requests are checked against it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +12,13 @@ use crate::clock::Timestamp;
 pub struct AccountStatementDocument {
     /// The account's id.
     pub org_id: String,
-    /// The day or month, as it was requested.
+    /// The requested day or month.
     pub period: String,
     /// The start of the period, or of the log if that is later.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub from: Timestamp,
-    /// What it lacks between the start of the period and `from`, because the log began in between and follows another one;
-    /// absent if it lacks nothing.
+    /// The gap between the start of the period and `from`, because the log began in between and follows another one;
+    /// absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap: Option<StatementGapDocument>,
     /// Until when postings are in it: the end of the period, or the time of the log's last posting.
@@ -29,24 +28,24 @@ pub struct AccountStatementDocument {
     pub complete: bool,
     /// The position after which its lines begin; null for the first page.
     pub after: Option<u64>,
-    /// The account before the first line; null if there are no lines, and the log does not say it at once.
+    /// The account before the first line; null if there are no lines, and the log does not have it immediately.
     pub opening: Option<AccountStateDocument>,
     /// At most 1,000, in the order of the log.
     pub lines: Vec<StatementLineDocument>,
     /// The account after the last line.
     pub closing: Option<AccountStateDocument>,
-    /// What is held now. Funds are the balance and what is held.
+    /// The amount held now. Funds are the balance plus held credits.
     pub held: String,
     /// The signed checkpoint of the log (C2SP `tlog-checkpoint`) whose tree has the lines.
     pub checkpoint: String,
-    /// A JWS by a key of receipts, over all that the page says.
+    /// A JWS by a key of receipts, over the whole content of the page.
     pub signature: String,
     /// The value of `after` for the lines that follow; null when there are none.
     pub next: Option<u64>,
 }
 
-/// The time of a period that is not in a statement: its postings are in the log before, or in none. The first line has the
-/// funds at the end of it.
+/// The part of a period that is not in a statement: its postings are in the log before, or in none. The first line has
+/// the funds after it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StatementGapDocument {
@@ -56,7 +55,7 @@ pub struct StatementGapDocument {
     /// When the log of the statement began.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub until: Timestamp,
-    /// Why it began: the store was `restored` from a backup, or `moved` to another database.
+    /// The reason: the store was `restored` from a backup, or `moved` to another database.
     pub reason: String,
     /// The log before, as it ended; null if that is not known.
     pub previous: Option<PreviousLogDocument>,
@@ -80,11 +79,11 @@ pub struct PreviousLogDocument {
 pub struct AccountStateDocument {
     /// How many lines it has had: the number of the next one.
     pub number: u64,
-    /// Its balance and what it holds, in atoms.
+    /// Its balance and held credits, in atoms.
     pub funds: String,
 }
 
-/// A line of a statement: a leaf of the log. What is in `opening` is in the fields before it too.
+/// A line of a statement: a leaf of the log. The fields before it repeat the content of `opening`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct StatementLineDocument {
@@ -126,7 +125,7 @@ pub struct StatementLineDocument {
     /// Which kind of client made the requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// What the log commits to, in base64url.
+    /// The committed data, in base64url.
     pub opening: String,
     /// Its salt, in base64url.
     pub salt: String,

@@ -78,7 +78,7 @@ pub struct TopUpRuleDocument {
     pub threshold: Credits,
     /// The most that is charged in a calendar month (UTC), as a string.
     pub monthly_limit: String,
-    /// What was charged this month, as a string. A charge in progress counts.
+    /// The amount charged this month, as a string. A charge in progress counts.
     pub charged_this_month: String,
 }
 
@@ -92,10 +92,10 @@ pub struct AutoTopUpResponse {
     pub enabled: bool,
     /// The saved card; null for none.
     pub card: Option<SavedCardDocument>,
-    /// What was turned on; null while automatic top-ups are off.
+    /// The settings in force; null while automatic top-ups are off.
     pub rule: Option<TopUpRuleDocument>,
-    /// Why the card is not charged although there is a rule: `declined`, `authentication_required`, `refused`, `reversed` or
-    /// `plan_changed`. Turn automatic top-ups on again to go on.
+    /// Why the card is not charged although there is a rule: `declined`, `authentication_required`, `refused`,
+    /// `reversed` or `plan_changed`. Turn automatic top-ups on again to resume.
     pub stopped: Option<String>,
 }
 
@@ -121,7 +121,7 @@ impl From<&TopUpCharge> for CardChargeDocument {
 }
 
 impl AutoTopUpResponse {
-    /// `charges` are those of this month.
+    /// `charges` are the charges of this month.
     pub(crate) fn new(settings: &AutoTopUp, charges: &[TopUpCharge]) -> Self {
         let rule = settings.rule.as_ref().map(|rule| {
             let of_currency = charges.iter().filter(|charge| charge.currency == rule.currency);

@@ -64,10 +64,10 @@ pub struct DeductResponse {
     /// The balance after the charge.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// What was charged.
+    /// The amount that was charged.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub amount_charged: Credits,
-    /// Who was charged.
+    /// The account that was charged.
     pub org_id: String,
 }
 

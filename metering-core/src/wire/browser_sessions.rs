@@ -10,15 +10,15 @@ use crate::clock::Timestamp;
 pub struct BrowserSessionDocument {
     /// Its public id.
     pub id: String,
-    /// The browser and system that it is on, as the browser said.
+    /// The browser and system that it is on, as the browser reported.
     pub device: String,
-    /// Whether this request came with it.
+    /// Whether this request was sent with the session.
     pub current: bool,
     /// The key whose rights it has.
     pub key_id: String,
     /// The name of that key.
     pub key_name: String,
-    /// The member whose session it is: an email address or a wallet. Left out for that of a key.
+    /// The member whose session it is: an email address or a wallet. Left out for a session of a key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
     /// The member's role.

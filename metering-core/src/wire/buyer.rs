@@ -40,7 +40,7 @@ pub struct BuyerDocument {
 pub struct BuyerResponse {
     /// The account's id.
     pub org_id: String,
-    /// Who buys from now on; null for nobody in particular.
+    /// The buyer from now on; null for nobody in particular.
     pub buyer: Option<BuyerDocument>,
 }
 

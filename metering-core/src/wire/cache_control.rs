@@ -1,11 +1,11 @@
-//! `Cache-Control` of responses that only the client that asked may have.
+//! `Cache-Control` of responses that only the requesting client may have.
 //!
-//! RFC 9111 lets a shared cache store whatever a response calls `public`, and responses to requests whose credentials
-//! it does not know, such as a key in `X-API-Key`. A second client would then get the first one's response, with its
-//! receipt.
+//! RFC 9111 lets a shared cache store whatever a response calls `public`, and responses to requests with credentials
+//! that it does not recognise, such as a key in `X-API-Key`. A second client would then get the first one's response,
+//! with its receipt.
 
-/// Response headers that tell one kind of shared cache something else than `Cache-Control` does (RFC 9213), in lower
-/// case. Remove them from a private response, and all others that end with [`TARGETED_SUFFIX`].
+/// Response headers that instruct one kind of shared cache differently from `Cache-Control` (RFC 9213), in lower case.
+/// Remove them from a private response, and all others that end with [`TARGETED_SUFFIX`].
 pub const TARGETED_CACHE_HEADERS: [&str; 4] =
     ["cdn-cache-control", "edge-control", "surrogate-control", "x-accel-expires"];
 /// How the names of such headers of single providers end.
@@ -13,8 +13,8 @@ pub const TARGETED_SUFFIX: &str = "-cdn-cache-control";
 
 /// The `Cache-Control` of a private response (RFC 9111, section 5.2.2), from the values of all of its lines.
 ///
-/// `public` and `s-maxage` are dropped, and `private` is added, unless `no-store` forbids more. What cannot be read
-/// becomes `no-store`.
+/// `public` and `s-maxage` are dropped, and `private` is added, unless `no-store` forbids more. Unreadable values
+/// become `no-store`.
 ///
 /// ```
 /// use metering_core::wire::private_cache_control;

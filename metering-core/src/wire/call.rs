@@ -1,4 +1,4 @@
-//! A call of an API, declared once: where it is, who may make it, what it takes and returns, how it is refused.
+//! A call of an API, declared once: its method and path, its scope, its request and response, and its errors.
 //!
 //! A server routes, reads and describes requests by the declaration; a client writes them by it.
 
@@ -23,19 +23,19 @@ pub trait Call: Send + Sync + 'static {
     const METHOD: Method;
     /// The path, with parameters in braces: `/keys/{id}`.
     const PATH: &'static str;
-    /// The group that it belongs to.
+    /// Its group.
     const TAG: &'static str;
-    /// What it does, in a line. May have white space around it.
+    /// Its summary, in a line. May have white space around it.
     const SUMMARY: &'static str;
-    /// What else callers must know, with white space around it.
+    /// Further text for callers, with white space around it.
     const DESCRIPTION: &'static str = "";
-    /// Who may make it.
+    /// The callers that may make it.
     const ACCESS: Access;
-    /// Whether the body may be left out.
+    /// Whether the body is optional.
     const IS_BODY_OPTIONAL: bool = false;
     /// Whether an `Idempotency-Key` makes a lost response available again.
     const IS_REPEATABLE: bool = false;
-    /// The status of success, and what comes with it. 204 has no body.
+    /// The status of success, and the type of its body. 204 has no body.
     const SUCCESS: (u16, &'static str);
     /// The media type of that.
     const MEDIA: &'static str = "application/json";
@@ -52,14 +52,14 @@ pub trait Call: Send + Sync + 'static {
 /// An error code, and when a call is refused with it; the text may be empty.
 pub type Refusal = (ErrorCode, &'static str);
 
-/// Who may make a call.
+/// The callers that may make a call.
 #[derive(Debug, Clone, Copy)]
 pub struct Access {
     /// The alternatives; each names the security schemes of the OpenAPI document that it needs. Empty if anyone may.
     pub schemes: &'static [&'static [&'static str]],
     /// How others are refused.
     pub refusals: &'static [Refusal],
-    /// Whether the session of a signed-in browser may stand for the key.
+    /// Whether the session of a signed-in browser may replace the key.
     pub takes_session: bool,
 }
 
@@ -90,8 +90,8 @@ pub fn has_body<C: Call>() -> bool {
     TypeId::of::<C::Body>() != TypeId::of::<()>()
 }
 
-/// Declares [`Call`](crate::wire::call::Call)s. Their doc comments are what the OpenAPI document says: a line, and what
-/// else callers must know.
+/// Declares [`Call`](crate::wire::call::Call)s. Their doc comments become the text of the OpenAPI document: a summary
+/// line, and further text for callers.
 ///
 /// ```text
 /// call! {
@@ -102,8 +102,8 @@ pub fn has_body<C: Call>() -> bool {
 /// }
 /// ```
 ///
-/// `takes` may be missing; it may end with `optional`, for a body that may be left out, and `repeatable`. `as "text/csv"`
-/// after the reply is its media type.
+/// `takes` may be missing; it may end with `optional`, for an optional body, and `repeatable`. `as "text/csv"` after
+/// the reply is its media type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! call {

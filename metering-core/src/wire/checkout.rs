@@ -29,7 +29,7 @@ pub struct CheckoutRequest {
     /// The plan's name.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub plan_id: Option<String>,
-    /// Whether the card processor saves the card, so that it can be charged for automatic top-ups once these are turned on.
+    /// Whether the card processor saves the card, so it can be charged for automatic top-ups once these are turned on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub save_card: bool,
 }

@@ -22,10 +22,10 @@ pub struct ChildAccountDocument {
     /// Credits held for requests in flight. They are not part of the balance.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_held: Credits,
-    /// Credits bought by itself.
+    /// Credits that it bought itself.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_purchased: Credits,
-    /// Credits that it was given, less what it gave back.
+    /// Credits that it was given, minus those taken back.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub total_credits_granted: Credits,
     /// Credits used in total, minus refunds.
@@ -122,7 +122,7 @@ pub struct IssuedChildResponse {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveCreditsRequest {
-    /// What the child gets, as text or a number; below zero for what it gives back.
+    /// The credits that the child gets, as text or a number; below zero to take credits back.
     #[serde(default, deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits: Option<Credits>,
@@ -145,12 +145,12 @@ pub struct MovedCreditsResponse {
 pub struct ClosedChildResponse {
     /// Always true.
     pub closed: bool,
-    /// Credits that went back to the parent.
+    /// Credits that returned to the parent.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_returned: Credits,
 }
 
-/// What a child account used in a range of days.
+/// A child account's usage in a range of days.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChildUsageEntry {
@@ -163,7 +163,7 @@ pub struct ChildUsageEntry {
     pub credits_used: Credits,
 }
 
-/// What all child accounts used on one day.
+/// The usage of all child accounts on one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChildrenDay {
@@ -176,14 +176,14 @@ pub struct ChildrenDay {
     pub credits_used: Credits,
 }
 
-/// The response to `GET /accounts/usage`. All of it is of one moment.
+/// The response to `GET /accounts/usage`. All of it is read at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ChildrenUsageDocument {
     /// How many UTC days it covers: today and those before it.
     pub window_days: u32,
-    /// What each child used, in the order of creation; those without usage are left out.
+    /// Each child's usage, in the order of creation; those without usage are left out.
     pub data: Vec<ChildUsageEntry>,
-    /// What all of them used on each day, oldest first; days without usage are left out.
+    /// The usage of all of them on each day, oldest first; days without usage are left out.
     pub by_day: Vec<ChildrenDay>,
 }

@@ -20,7 +20,7 @@ pub enum DeliveryStatus {
     Parked,
 }
 
-/// An event on its way to a webhook.
+/// An event in delivery to a webhook.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DeliveryDocument {
@@ -32,7 +32,7 @@ pub struct DeliveryDocument {
     pub state: DeliveryStatus,
     /// How many attempts were made, including one that is in progress.
     pub attempts: u32,
-    /// When the next attempt is due, as RFC 3339, or when the current one is given up; null unless it is pending.
+    /// When the next attempt is due, as RFC 3339, or when the current one is abandoned; null unless it is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_attempt_at: Option<Timestamp>,
     /// When the last attempt ended, as RFC 3339.
@@ -78,7 +78,7 @@ pub struct DeliveryResponse {
 pub struct DeliveryPayloadResponse {
     /// The delivery.
     pub data: DeliveryDocument,
-    /// The body of its requests, byte for byte: what the signature is for.
+    /// The body of its requests, byte for byte: the signature is for these bytes.
     pub body: String,
     /// If the last attempt failed: the beginning of the response's body, as text, at most 1,024 bytes. Control characters
     /// are replaced. Omitted if there was none.
@@ -130,7 +130,7 @@ impl DeliveryDocument {
         Some(Self { waits_for, ..Self::new(delivery)? })
     }
 
-    /// The same, without what it waits for.
+    /// The same, without the delivery that it waits for.
     #[must_use]
     pub fn new(delivery: Delivery) -> Option<Self> {
         let Delivery { id, webhook, event, progress } = delivery;

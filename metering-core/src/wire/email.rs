@@ -20,7 +20,7 @@ pub struct EmailVerification {
 }
 
 impl EmailVerification {
-    /// Of an account that was opened without verification.
+    /// For an account that was opened without verification.
     pub const UNCHECKED: Self = Self { status: "unchecked", free_credits: Credits::ZERO };
 
     /// The verification of an account; `None` without an address.

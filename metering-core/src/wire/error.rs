@@ -12,7 +12,7 @@ use crate::wire::error_code::ErrorCode;
 use crate::wire::payable_members::PayableMembers;
 use crate::wire::plans::PlansDocument;
 
-/// What is required: credits for a request, or confirmations of a payment.
+/// The required amount: credits for a request, or confirmations of a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Required {
@@ -29,7 +29,7 @@ pub struct ErrorBody {
     /// A stable code.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub error: ErrorCode,
-    /// A sentence that says what happened and what to do.
+    /// A sentence that explains what happened and what to do.
     pub message: String,
     /// URL of the section of the guides that explains the code, if the service has pages.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,7 +40,7 @@ pub struct ErrorBody {
     /// Seconds until a retry may succeed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_sec: Option<u64>,
-    /// The most that the request may cost, as its client says, with `max_cost_exceeded`.
+    /// The most that the request may cost, as set by its client, with `max_cost_exceeded`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub max_cost: Option<Credits>,
@@ -57,7 +57,7 @@ pub struct ErrorBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit: Option<Credits>,
-    /// The credits left of it.
+    /// The remaining credits.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub limit_remaining: Option<Credits>,
@@ -85,7 +85,7 @@ pub struct ErrorBody {
     /// The value found instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// What to do, if `message` is a text to sign.
+    /// How to use the text to sign, if `message` is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The text that the payer signs to claim another quote of the wallet, with `payment_mismatch`.
@@ -103,7 +103,7 @@ pub struct ErrorBody {
     /// URL to register a payment at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topup_url: Option<String>,
-    /// What can be paid with the next request, for clients that read it in the body.
+    /// The offers for the next request, for clients that read them in the body.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(ignore))]
     pub payable: Option<PayableMembers>,

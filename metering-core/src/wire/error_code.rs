@@ -22,7 +22,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// What it means: a sentence.
+            /// Its meaning: a sentence.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self {
@@ -106,11 +106,11 @@ error_codes! {
     PayerProofRequired = "payer_proof_required" 403,
     /// There is nothing at this path, or no such quote or challenge.
     NotFound = "not_found" 404,
-    /// No metered route has this path.
+    /// The path belongs to no metered route.
     UnknownRoute = "unknown_route" 404,
     /// The model that the request names has no price here.
     ModelNotFound = "model_not_found" 404,
-    /// The chain does not know this transaction yet.
+    /// The chain has no such transaction yet.
     TxNotFound = "tx_not_found" 404,
     /// This wallet did not pay for any account.
     NoLinkedWallet = "no_linked_wallet" 404,
@@ -118,7 +118,7 @@ error_codes! {
     WebhookNotFound = "webhook_not_found" 404,
     /// The webhook has no such delivery.
     DeliveryNotFound = "delivery_not_found" 404,
-    /// The service keeps no log, or not of this period, so there is no statement.
+    /// The service keeps no log, or none of this period, so there is no statement.
     StatementNotFound = "statement_not_found" 404,
     /// The path does not have this method.
     MethodNotAllowed = "method_not_allowed" 405,
@@ -132,7 +132,7 @@ error_codes! {
     NoEmailAddress = "no_email_address" 409,
     /// The wallet already has an account: top up or rotate its key instead.
     PayerAlreadyRegistered = "payer_already_registered" 409,
-    /// The account has as many webhooks as it may have.
+    /// The account has reached its limit of webhooks.
     TooManyWebhooks = "too_many_webhooks" 409,
     /// The current state does not allow the change.
     Conflict = "conflict" 409,

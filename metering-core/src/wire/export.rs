@@ -1,4 +1,4 @@
-//! What is stored of an account, for its owner.
+//! The stored data of an account, for its owner.
 
 use serde::Serialize;
 
@@ -9,8 +9,8 @@ use crate::wire::{
     WebhooksDocument,
 };
 
-/// The response to `GET /account/export`. Each part is what the call named with it returns; where a part has a `next`, that
-/// call has the rest. What the service does not offer is null.
+/// The response to `GET /account/export`. Each part is the response of the call named with it; where a part has a
+/// `next`, that call returns the rest. Features that the service does not offer are null.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountExportDocument {
@@ -55,6 +55,6 @@ pub struct AccountExportDocument {
     pub account_log: Option<AccountLogDocument>,
     /// Accounts below it, the first 100: `GET /accounts`. A child does not learn whose it is.
     pub child_accounts: Option<ChildAccountsDocument>,
-    /// What operators noted on the account, newest first, at most 100.
+    /// The operators' notes on the account, newest first, at most 100.
     pub notes: Option<Vec<NoteDocument>>,
 }

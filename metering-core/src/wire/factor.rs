@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 
 use crate::money::decimal::{DecimalError, parse_rounded};
 
-/// How many characters of an unusable value are kept for the log.
+/// How many characters of an unusable value are logged.
 const KEPT_CHARS: usize = 40;
 
-/// What is written for an unusable value.
+/// The replacement for an unusable value.
 const UNUSABLE: &str = "unusable";
 
 /// A factor of a price, above 0: a JSON number with any number of digits, or text that has one.
@@ -43,7 +43,7 @@ impl Factor {
         self.value
     }
 
-    /// What was sent, shortened, if it cannot be used: it is not a number, or not above 0.
+    /// The received value, shortened, if it cannot be used: it is not a number, or not above 0.
     #[must_use]
     pub fn unusable(&self) -> Option<&str> {
         self.unusable.as_deref()
@@ -69,11 +69,11 @@ impl FromStr for Factor {
     }
 }
 
-/// A usable factor is a number. An unusable one is text that cannot be used either, whatever was sent.
+/// A usable factor is a number. Unusable text, unlike a shortened number, is not usable either.
 impl Serialize for Factor {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.unusable {
-            // Not what was sent: a shortened number may be usable.
+            // Not the received value: a shortened number may be usable.
             Some(_) => serializer.serialize_str(UNUSABLE),
             None => {
                 RawValue::from_string(self.value.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)

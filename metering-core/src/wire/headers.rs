@@ -10,16 +10,16 @@ use crate::money::credits::Credits;
 pub const SOURCE_HEADER: &str = "x-bds-client-source";
 /// The idempotency key of a request, which keeps its retry from being charged again.
 pub const IDEMPOTENCY_HEADER: &str = "idempotency-key";
-/// The most that a request may cost, in credits; above that, it is refused for free.
+/// The most that a request may cost, in credits; above that, it is refused without a charge.
 pub const MAX_COST_HEADER: &str = "max-cost";
 /// The secret of the calls below `/internal/`, which services of the operator make.
 pub const BILLING_SECRET_HEADER: &str = "x-bds-internal-billing-secret";
 /// The balance after the charge, in credits.
 pub const BALANCE_HEADER: &str = "x-bds-credit-balance";
-/// What was charged, in credits.
+/// The amount charged, in credits.
 pub const CHARGED_HEADER: &str = "x-bds-credit-charged";
 
-/// What is held for a request whose cost is not known yet, in credits.
+/// The amount held for a request whose cost is not known yet, in credits.
 pub const HELD_HEADER: &str = "x-bds-credit-held";
 /// The number of the price version that the charge is from.
 pub const PRICE_VERSION_HEADER: &str = "x-bds-price-version";
@@ -28,7 +28,7 @@ pub const REQUEST_ID_HEADER: &str = "x-bds-request-id";
 /// The signed receipt of a request ([`receipts`](crate::receipts)). A client that wants one sends the same name as a
 /// [preference](PREFER_HEADER).
 pub const RECEIPT_HEADER: &str = "metering-receipt";
-/// What a client prefers (RFC 7240).
+/// A client's preferences (RFC 7240).
 pub const PREFER_HEADER: &str = "prefer";
 /// Which preferences a response follows (RFC 7240).
 pub const PREFERENCE_APPLIED_HEADER: &str = "preference-applied";
@@ -39,7 +39,7 @@ pub fn settled_trailers(settled: &HoldUpdated) -> [(&'static str, String); 2] {
     [(BALANCE_HEADER, settled.balance.to_string()), (CHARGED_HEADER, captured(settled).to_string())]
 }
 
-/// What was captured from a settled hold.
+/// The amount captured from a settled hold.
 pub(super) fn captured(settled: &HoldUpdated) -> Credits {
     settled.hold.settled.map_or(Credits::ZERO, |settled| settled.captured)
 }

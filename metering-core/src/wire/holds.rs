@@ -57,7 +57,7 @@ pub struct RequestDocument {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub released: Credits,
-    /// Why it was settled: `report` (the response said what it cost), `no_report`, `release`, or `expiry` (the service
+    /// Why it was settled: `report` (the response reported its cost), `no_report`, `release`, or `expiry` (the service
     /// that served it did not settle it in time); null while it is held, and for a request that held nothing.
     pub settled_by: Option<String>,
     /// Its route.
@@ -75,12 +75,12 @@ pub struct RequestDocument {
     /// When it was settled, as RFC 3339; null while it is held.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub settled_at: Option<Timestamp>,
-    /// Why it was charged, in words, for a request that held no credits; null for one that did.
+    /// Why it was charged, in words, for a request that held no credits; null for a request that did.
     pub explanation: Option<String>,
     /// The name of the upstream that served it, if its route names upstreams. For a request that held no credits, the
     /// server that served it remembers it for a while.
     pub upstream: Option<String>,
-    /// The signed receipt of what was captured from a hold, for clients that send `Prefer: metering-receipt`.
+    /// The signed receipt of the amount captured from a hold, for clients that send `Prefer: metering-receipt`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipt: Option<String>,
 }
@@ -126,19 +126,19 @@ pub struct RequestsDocument {
     pub data: Vec<RequestDocument>,
 }
 
-/// The body of `POST /internal/billing/hold`: that of `POST /internal/billing/deduct`, and what to hold.
+/// The body of `POST /internal/billing/hold`: that of `POST /internal/billing/deduct`, and the amount to hold.
 #[derive(Debug, Clone, Serialize)]
 pub struct HoldRequest {
     /// The request that the credits are held for. With a `request_id`, a retry gets the first hold, unless that was
     /// settled without a report: then credits are held anew.
     #[serde(flatten)]
     pub of: DeductRequest,
-    /// What to hold.
+    /// The amount to hold.
     #[serde(flatten)]
     pub terms: HoldFields,
 }
 
-/// What `POST /internal/billing/hold` holds, next to the fields of `POST /internal/billing/deduct`.
+/// The additional fields of `POST /internal/billing/hold`, next to those of `POST /internal/billing/deduct`.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HoldFields {
@@ -147,8 +147,8 @@ pub struct HoldFields {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
-    /// What to charge if it is neither captured nor released before its lease ends. By default nothing, or what the
-    /// catalogue says for a route that is priced by usage.
+    /// The amount to charge if it is neither captured nor released before its lease ends. By default nothing, or the
+    /// catalogue's amount for a route that is priced by usage.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub fallback: Option<Credits>,
@@ -157,7 +157,7 @@ pub struct HoldFields {
     pub lease_seconds: Option<u32>,
 }
 
-/// The fields of a [`HoldRequest`]. Others are refused, so that a misspelt amount is not ignored.
+/// The fields of a [`HoldRequest`]. Other fields are refused, so a misspelt amount is not ignored.
 const FIELDS: [&str; 12] = [
     "path",
     "method",
@@ -173,7 +173,7 @@ const FIELDS: [&str; 12] = [
     "lease_seconds",
 ];
 
-/// Those that a hold needs, although a deduction does without.
+/// Fields that a hold requires, although a deduction does not.
 const REQUIRED: [&str; 2] = ["path", "method"];
 
 /// The names of the fields of a [`HoldRequest`], for a reader that reads its two parts itself.
@@ -240,11 +240,11 @@ impl utoipa::ToSchema for HoldRequest {
 pub struct CaptureRequest {
     /// The id of the held request.
     pub id: String,
-    /// What it cost, in credits, as text or as a number.
+    /// Its cost, in credits, as text or as a number.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::field::amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub amount: Option<Credits>,
-    /// How much of each unit it used, priced by the catalogue.
+    /// The count of each unit that it used, priced by the catalogue.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<std::collections::BTreeMap<String, f64>>))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub units: Option<Counts>,

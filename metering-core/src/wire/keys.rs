@@ -49,7 +49,7 @@ pub struct KeyDocument {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What is shown of its newest secret: what all secrets begin with, and the last four characters, as in
+    /// The visible part of its newest secret: the prefix of all secrets, and the last four characters, as in
     /// `sk_live_…ab12`. Null for a secret that was made before the service stored this, and for an imported one.
     #[serde(default)]
     pub hint: Option<String>,
@@ -102,7 +102,7 @@ pub struct KeyDocument {
     /// When it expires, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Timestamp>,
-    /// What it may be used for.
+    /// Its scopes.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub scopes: Scopes,
     /// The routes that it may call; empty for all.
@@ -170,7 +170,7 @@ pub struct RemainingKeyDocument {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// What it may be used for.
+    /// Its scopes.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub scopes: Scopes,
     /// When it was created, as RFC 3339.

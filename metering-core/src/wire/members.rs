@@ -6,11 +6,11 @@ use crate::access::member::{AccountAction, Invitation, Member, MemberId};
 use crate::clock::Timestamp;
 use crate::shown_fields::shown_fields;
 
-/// A member, or somebody who is invited.
+/// A member, or an invited person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct MemberDocument {
-    /// Its id, which stays when an invitation is accepted.
+    /// Its id, which stays the same when an invitation is accepted.
     pub id: String,
     /// The email address or wallet; null for an invitation that is a link to pass on.
     pub identity: Option<String>,
@@ -18,7 +18,7 @@ pub struct MemberDocument {
     pub role: String,
     /// `joined` or `invited`.
     pub state: String,
-    /// Whether this is the member who asks.
+    /// Whether this is the caller.
     pub current: bool,
     /// When it joined or was invited, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
@@ -124,7 +124,7 @@ pub struct RemovedMemberResponse {
 pub struct AccountActionDocument {
     /// Its number, counted up within the account.
     pub number: i64,
-    /// When, as RFC 3339.
+    /// The time, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub at: Timestamp,
     /// The id of the member, or of the key.
@@ -133,7 +133,7 @@ pub struct AccountActionDocument {
     pub actor_name: String,
     /// The name of the call in the OpenAPI document, or `join`.
     pub action: String,
-    /// What it was about: the values in the call's path, or a member.
+    /// The subject: the values in the call's path, or a member.
     pub subject: String,
     /// The HTTP status of the response; null for changes of members, which are listed only once they are done, and for a
     /// call whose response is not known.

@@ -1,5 +1,5 @@
-//! [`MeteredHeaders`]: the headers that report a charge. The amounts stay numbers until the headers are set, so that
-//! only headers that are sent are formatted.
+//! [`MeteredHeaders`]: the headers that report a charge. The amounts stay numbers until the headers are set, so only
+//! headers that are sent are formatted.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ use crate::charging::rate::RateStatus;
 use crate::money::credits::Credits;
 use crate::prices::number::PriceNumber;
 
-/// The headers of the response to an accepted request: its rate limits, the balance, and what was charged or is held.
+/// The headers of the response to an accepted request: its rate limits, the balance, and the amount charged or held.
 ///
 /// ```
 /// use metering_core::wire::MeteredHeaders;
@@ -48,7 +48,7 @@ enum Cost {
 }
 
 impl MeteredHeaders {
-    /// What was charged, or what is held.
+    /// The amount charged or held.
     #[must_use]
     pub fn of(receipt: &Receipt) -> Self {
         Self {

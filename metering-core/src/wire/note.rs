@@ -9,7 +9,7 @@ pub struct NoteDocument {
     /// When it was written, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub at: String,
-    /// Who wrote it, as the audit log names them. Only operators are told.
+    /// Its author, as the audit log names them. Only operators are notified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The note.

@@ -1,4 +1,5 @@
-//! OAuth: what the consent page sends and gets, and what clients get. Members of clients' documents are named by the RFCs.
+//! OAuth: requests and responses of the consent page, and responses to clients. Members of clients' documents are named
+//! by the RFCs.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +16,13 @@ pub struct AuthorizationRequest {
     /// `code`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_type: Option<String>,
-    /// The client: what it got when it registered, or the URL of its metadata document.
+    /// The client: the id from its registration, or the URL of its metadata document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// Where the response goes; may be left out by a client that has one.
+    /// The redirect URI; optional for a client that has only one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirect_uri: Option<String>,
-    /// What the client would like to do: any of `call`, `read` and `manage`, separated by spaces.
+    /// The requested scopes: any of `call`, `read` and `manage`, separated by spaces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// Sent back to the client.
@@ -33,12 +34,12 @@ pub struct AuthorizationRequest {
     /// `S256`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code_challenge_method: Option<String>,
-    /// What the token is for (RFC 8707): the URL of this service's MCP endpoint.
+    /// The resource of the token (RFC 8707): the URL of this service's MCP endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
 }
 
-/// The response to `POST /oauth/requests`: what the consent page shows.
+/// The response to `POST /oauth/requests`: the content of the consent page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AuthorizationDocument {
@@ -50,11 +51,11 @@ pub struct AuthorizationDocument {
     pub redirect_host: String,
     /// Whether that is the machine of the browser, where any program may pretend to be this client.
     pub redirects_to_this_machine: bool,
-    /// What the client asks for.
+    /// The requested scopes.
     pub scopes: Vec<String>,
-    /// What its token would be for.
+    /// The resource of its token.
     pub resource: String,
-    /// Why the client cannot have access, if so. It is told when the browser follows `cancel_url`.
+    /// Why the client cannot have access, if so. It is notified when the browser follows `cancel_url`.
     pub problem: Option<String>,
     /// Where the browser goes if the owner does not consent.
     pub cancel_url: String,
@@ -64,11 +65,11 @@ pub struct AuthorizationDocument {
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ConsentRequest {
-    /// What the client asked for.
+    /// The parameters of the client's request.
     #[serde(default)]
     pub authorization: AuthorizationRequest,
-    /// The key that the client gets, as in `POST /keys`. By default, its name is that of the client, and its scopes are
-    /// those that the client asked for.
+    /// The key that the client gets, as in `POST /keys`. By default, its name is the client's, and its scopes are those
+    /// that the client requested.
     #[serde(default)]
     pub key: CreateKeyRequest,
 }
@@ -91,20 +92,20 @@ pub struct OAuthGrantDocument {
     pub client_id: String,
     /// The name that the client gave itself when it registered; null if it did not, or was forgotten.
     pub client_name: Option<String>,
-    /// Where its code was sent.
+    /// The redirect URI of its code.
     pub redirect_uri: String,
-    /// What its token is for.
+    /// The resource of its token.
     pub resource: String,
     /// The owner's key that gave access.
     pub parent: String,
-    /// What the owner consented to, as in `POST /keys`.
+    /// The terms that the owner consented to, as in `POST /keys`.
     pub terms: CreateKeyRequest,
     /// The client's key; null until its code is redeemed.
     pub key: Option<String>,
     /// When the owner consented, or when the client last got an access token, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub given_at: String,
-    /// Until when it can get another one, as RFC 3339.
+    /// Until when it can get another access token, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub expires_at: String,
 }
@@ -120,12 +121,12 @@ pub struct TokenResponse {
     pub token_type: &'static str,
     /// For how many seconds it works.
     pub expires_in: u64,
-    /// Replaces the access token. Works once, within 90 days. Token exchange gives none.
+    /// Replaces the access token. Works once, within 90 days. Token exchange returns none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh_token: Option<String>,
-    /// What it may be used for, separated by spaces.
+    /// Its scopes, separated by spaces.
     pub scope: String,
-    /// With token exchange: what kind of token it is.
+    /// With token exchange: the type of the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issued_token_type: Option<&'static str>,
 }
@@ -146,7 +147,7 @@ pub struct RegisteredClientDocument {
     pub redirect_uris: Vec<String>,
     /// Always `none`: the client has no secret.
     pub token_endpoint_auth_method: &'static str,
-    /// What it may send to the token endpoint.
+    /// Its grant types at the token endpoint.
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<String>))]
     pub grant_types: [&'static str; 2],
     /// Always `code`.
@@ -160,7 +161,7 @@ pub struct RegisteredClientDocument {
 pub struct OAuthErrorBody {
     /// The code, such as `invalid_grant`.
     pub error: &'static str,
-    /// What happened, and what to do.
+    /// The error message: what happened, and what to do.
     pub error_description: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a payment hook adds to the body of an error.
+//! The members that a payment hook adds to the body of an error.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

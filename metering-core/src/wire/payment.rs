@@ -1,6 +1,6 @@
 //! Buying: quotes, claims and top-ups.
 //!
-//! Every field of a request is optional here, so that one response can list all missing fields.
+//! Every field of a request is optional here, so one response can list all missing fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -124,11 +124,11 @@ pub struct TopUpQuoteRequest {
     pub chain_id: Option<ChainIdInput>,
 }
 
-/// A top-up quote: what to send, from any wallet, and what has arrived.
+/// A top-up quote: the amount to send, from any wallet, and the payment that has arrived.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TopUpQuoteDocument {
-    /// Its id, with which only the account can get it again.
+    /// Its id; only the account can use it to get the quote again.
     pub quote_id: String,
     /// `open`, `seen` (the payment is in a block, and needs more confirmations or is about to be credited), `paid` (the
     /// credits are in the account), or `reversed` (a reorganisation of the chain removed the payment, its credits were
@@ -166,7 +166,7 @@ pub struct TopUpQuoteDocument {
     /// Until when a payment is still credited, as RFC 3339. The payment's block counts.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub honoured_until: String,
-    /// The payment's transaction, once it is in a block. It stays while it is `reversed`.
+    /// The payment's transaction, once it is in a block. It is kept while it is `reversed`.
     pub tx_hash: Option<String>,
     /// The payment's page in the chain's block explorer.
     pub explorer_url: Option<String>,
@@ -180,7 +180,7 @@ pub struct TopUpQuoteDocument {
     pub notice: String,
 }
 
-/// What has arrived for a top-up quote.
+/// The payment that has arrived for a top-up quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]

@@ -22,9 +22,9 @@ pub const PAYMENT_AUTHORIZATION_HEADER: &str = "payment-authorization";
 /// The methods of payment that a client of MPP has. Each 402 has all challenges anyway, since there is one method; only
 /// tools of MCP look for it.
 pub const ACCEPT_PAYMENT_HEADER: &str = "accept-payment";
-/// What was paid with MPP; only in successful responses.
+/// The payment with MPP; only in successful responses.
 pub const PAYMENT_RECEIPT_HEADER: &str = "payment-receipt";
-/// Request headers to allow in CORS, in lower case. Some clients really send the last two.
+/// Request headers to allow in CORS, in lower case. Some clients do send the last two.
 pub const PAYMENT_REQUEST_HEADERS: [&str; 7] = [
     PAYMENT_SIGNATURE_HEADER,
     X_PAYMENT_HEADER,
@@ -43,7 +43,7 @@ pub const PAYMENT_RESPONSE_HEADERS: [&str; 5] = [
     PAYMENT_RECEIPT_HEADER,
 ];
 
-/// What follows the scheme `Payment` in a value of `Authorization`; `None` for other schemes.
+/// The text after the scheme `Payment` in a value of `Authorization`; `None` for other schemes.
 #[must_use]
 pub fn payment_credential(value: &[u8]) -> Option<&[u8]> {
     let (scheme, rest) = value.split_at_checked("payment".len())?;

@@ -51,8 +51,8 @@ pub struct PlanDocument {
     /// Credits added on top.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub bonus_credits: Credits,
-    /// What its credits with the bonus buy, in plain words: each is an alternative to the others, such as
-    /// `1,000 searches` and `about 330 reports`. Empty when no route has a price.
+    /// What its credits with the bonus buy, in plain words. Each text is an alternative, such as `1,000 searches` and
+    /// `about 330 reports`. Empty when no route has a price.
     pub buys: Vec<String>,
     /// The price in tokens, as a string.
     pub token_amount: String,
@@ -107,13 +107,13 @@ pub struct EpochUnit {
     pub credits_per_epoch: Credits,
     /// Requests of weight 1 per credit.
     pub epochs_per_credit: i64,
-    /// The same in words.
+    /// The same price in words.
     pub note: String,
 }
 
 impl PlansDocument {
-    /// Lists the active plans of `plans` whose chain is configured, and what they buy of `catalogue`. `most_used` are its
-    /// routes that customers use most.
+    /// Lists the active plans of `plans` whose chain is configured, and what they buy from `catalogue`. `most_used` are
+    /// its routes that customers use most.
     #[must_use]
     pub fn new(
         plans: &[Plan],

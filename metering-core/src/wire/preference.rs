@@ -1,10 +1,10 @@
-//! What clients prefer: the header `Prefer` (RFC 7240).
+//! Preferences of clients: the header `Prefer` (RFC 7240).
 
 use super::cache_control::list_members;
 use super::headers::RECEIPT_HEADER;
 
 /// Whether a client prefers a signed receipt: whether `metering-receipt` is among the preferences in the lines of its
-/// `Prefer` header. A value or parameters of it are ignored.
+/// `Prefer` header. Its value and parameters are ignored.
 ///
 /// ```
 /// use metering_core::wire::prefers_receipt;

@@ -17,11 +17,11 @@ pub struct ProcessorPaymentRequest {
     /// The account that gets the credits.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "org_b9jTe1UNsLWeVpUjI3gF"))]
     pub org_id: Option<String>,
-    /// What was paid, as exact decimal text. Send this or `amount_minor`.
+    /// The amount paid, as exact decimal text. Send this or `amount_minor`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "10.00"))]
     pub amount: Option<String>,
-    /// What was paid, in the currency's smallest unit (ISO 4217): cents, for EUR.
+    /// The amount paid, in the currency's smallest unit (ISO 4217): cents, for EUR.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount_minor: Option<u64>,
     /// The currency (ISO 4217).
@@ -70,27 +70,27 @@ pub struct ProcessorReversalRequest {
     /// The processor's name.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "paddle"))]
     pub processor: Option<String>,
-    /// The processor's id of the refund or dispute. Each counts once.
+    /// The processor's id of the refund or dispute. Each is applied once.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "adj_01hvgf2s84dr6reszzg29zbvcm"))]
     pub id: Option<String>,
     /// The processor's id of the payment.
     #[cfg_attr(feature = "openapi", schema(value_type = String, example = "txn_01hv8wptq8987qeep44cyrewp9"))]
     pub payment_id: Option<String>,
-    /// What is taken back, as exact decimal text. Without it and `amount_minor`, the whole payment is.
+    /// The amount taken back, as exact decimal text. Without it and `amount_minor`, the whole payment is taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(example = "2.50"))]
     pub amount: Option<String>,
-    /// What is taken back, in the currency's smallest unit.
+    /// The amount taken back, in the currency's smallest unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount_minor: Option<u64>,
-    /// The currency, if there is an amount: that of the payment.
+    /// The currency, if there is an amount: the payment's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
     /// Why, for the account's ledger: one line of at most 200 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Whether the reversal has ended, as when a dispute was won or a refund failed. Its credits return, and late reports
-    /// of it change nothing.
+    /// Whether the reversal has ended, as when a dispute was won or a refund failed. Its credits return, and late
+    /// reports about it change nothing.
     #[serde(default)]
     pub restored: bool,
     /// Whether a reversal that has ended takes its credits back again, as when a dispute that was won is lost after all.
@@ -109,7 +109,7 @@ pub struct ProcessorReversalResponse {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credit_balance: Credits,
-    /// How much of the payment its reversals take back together, as a string.
+    /// The amount of the payment that its reversals take back together, as a string.
     pub amount_reversed: String,
     /// The payment's currency.
     pub currency: String,

@@ -29,17 +29,17 @@ pub struct ReceiptDocument {
     /// `R-`, the chain's id and the beginning of the transaction's hash: the number too, unless the operator had set
     /// consecutive numbers when the payment was credited. It finds the receipt as well.
     pub reference: String,
-    /// `paid`; `reversed` while a chain reorganisation has removed the payment, or its processor has taken all of it back,
-    /// and so are its credits; or `partly_reversed`, if its processor has taken back a part.
+    /// `paid`; `reversed` while a chain reorganisation has removed the payment, or its processor has taken all of it
+    /// back, with its credits; or `partly_reversed`, if its processor has taken back a part.
     pub status: String,
     /// When the credits were added, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub issued_at: String,
-    /// Who sold the credits.
+    /// The seller of the credits.
     pub seller: SellerDocument,
     /// The account that bought them.
     pub customer: CustomerDocument,
-    /// Who bought them, as the account's owner had it when they were bought; null if the receipt names nobody.
+    /// The buyer, as set by the account's owner at the time of purchase; null if the receipt names nobody.
     pub buyer: Option<BuyerDocument>,
     /// The plan that was bought; null for a payment that the operator assigned without a plan.
     pub plan_id: Option<String>,
@@ -57,38 +57,38 @@ pub struct ReceiptDocument {
     /// The tax in the amount; null if the operator had set none when the payment was credited, and for a payment on a chain
     /// without a value in a currency.
     pub tax: Option<TaxDocument>,
-    /// A credit note for each time when the payment, or a part of it, was taken back; oldest first.
+    /// One credit note each time the payment, or a part of it, was taken back; oldest first.
     pub credit_notes: Vec<CreditNoteDocument>,
 }
 
-/// What was taken back of a payment. It corrects the receipt that it is part of.
+/// An amount that was taken back from a payment. It corrects the receipt that it is part of.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CreditNoteDocument {
     /// Its number. It never changes.
     pub number: String,
-    /// `C-` and what follows `R-` in the reference of the receipt, and a part of its own: the number too, unless the operator
-    /// had set consecutive numbers when it was issued.
+    /// `C-`, the part after `R-` in the receipt's reference, and a part of its own. It is also the number, unless the
+    /// operator had set consecutive numbers when it was issued.
     pub reference: String,
     /// When the credits were taken back, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub issued_at: String,
-    /// How much of the payment was taken back, in its token or currency, as a string: at most what the credit notes in force
-    /// then left of it. Null when the token's decimals are no longer known.
+    /// The amount of the payment that was taken back, in its token or currency, as a string: at most the rest that the
+    /// credit notes in force at that time left. Null when the token's decimals are no longer known.
     pub amount: Option<String>,
     /// Why it was taken back; may be empty.
     pub reason: String,
-    /// When the credits returned, as RFC 3339: a dispute was won, or the transaction was mined after all. Null while the
-    /// credit note is in force.
+    /// When the credits returned, as RFC 3339: a dispute was won, or the transaction was mined after all. Null while it
+    /// is in force.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub cancelled_at: Option<String>,
-    /// The tax in what was taken back, at the rate of the receipt; null if the receipt has none. That of credit notes that
-    /// take back all of the payment adds up to that of the receipt.
+    /// The tax in the amount taken back, at the rate of the receipt; null if the receipt has none. If credit notes take
+    /// back the whole payment, their tax adds up to that of the receipt.
     pub tax: Option<TaxDocument>,
 }
 
 impl CreditNoteDocument {
-    /// With the number that follows from the payment, and without tax.
+    /// With the number that is derived from the payment, and without tax.
     pub(crate) fn of(note: &CreditNote, decimals: Option<u8>) -> Self {
         Self {
             number: note.number.to_string(),
@@ -101,7 +101,7 @@ impl CreditNoteDocument {
         }
     }
 
-    /// What it takes back, for people: `2.5 USDC`; `paid` if its decimals are not known.
+    /// The amount taken back, for people: `2.5 USDC`; `paid` if its decimals are not known.
     #[must_use]
     pub fn credited(&self, token_symbol: Option<&str>, paid: &str) -> String {
         match (&self.amount, token_symbol) {
@@ -111,7 +111,7 @@ impl CreditNoteDocument {
     }
 }
 
-/// Who sold the credits, as the operator configured it.
+/// The seller of the credits, as the operator configured it.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SellerDocument {
@@ -125,13 +125,13 @@ pub struct SellerDocument {
     pub contact: Option<String>,
 }
 
-/// Who bought the credits.
+/// The buyer of the credits.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CustomerDocument {
     /// The account's id.
     pub org_id: String,
-    /// The name its owner gave it.
+    /// The name that its owner gave it.
     pub agent_name: String,
     /// Its owner's email address, if any.
     pub email: Option<String>,
@@ -141,8 +141,8 @@ pub struct CustomerDocument {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PaymentDocument {
-    /// The processor that took the payment, such as `stripe`; absent for a payment on a chain. The fields about a chain
-    /// then say nothing: `chain_id` is 0, and the token is the currency.
+    /// The processor that took the payment, such as `stripe`; absent for a payment on a chain. The chain fields are
+    /// then empty or null: `chain_id` is 0, and the token is the currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
     /// The processor's id of the payment.
@@ -174,12 +174,12 @@ pub struct PaymentDocument {
     /// When the payment was mined, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub mined_at: String,
-    /// What the payment was worth in the operator's currency; null if the operator had set no currency when it was
-    /// credited, and for a processor's payment, whose amount is in one.
+    /// The payment's value in the operator's currency; null if the operator had set no currency when it was credited,
+    /// and for a processor's payment, whose amount is in one.
     pub value: Option<ValueDocument>,
 }
 
-/// What a payment was worth in a currency when it was credited. It is never computed again.
+/// The value of a payment in a currency when it was credited. It is never computed again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ValueDocument {
@@ -188,9 +188,9 @@ pub struct ValueDocument {
     /// The amount, as a string with the decimals of the currency; null, like the members that follow, if no rate was known
     /// then.
     pub amount: Option<String>,
-    /// What one token was worth, as a string.
+    /// The value of one token, as a string.
     pub rate: Option<String>,
-    /// Whose rate it was.
+    /// The source of the rate.
     pub rate_source: Option<String>,
     /// The time of the rate, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
@@ -201,7 +201,7 @@ pub struct ValueDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct TaxDocument {
-    /// What it is called, such as `VAT`.
+    /// Its name, such as `VAT`.
     pub name: String,
     /// Its rate in percent, as a string; 0 if the buyer owes it.
     pub percent: String,
@@ -213,7 +213,7 @@ pub struct TaxDocument {
     pub net: String,
     /// The tax.
     pub amount: String,
-    /// What the law wants said, if the buyer owes the tax; else null.
+    /// The legally required note, if the buyer owes the tax; else null.
     pub note: Option<String>,
 }
 
@@ -267,7 +267,7 @@ impl ValueDocument {
         format!("{amount} {currency} at {rate} {currency} per {token} ({source}, {day} {time} UTC)")
     }
 
-    /// What was paid, with its value if it has one: `5 USDC, 4.31 EUR`.
+    /// The amount paid, with its value if it has one: `5 USDC, 4.31 EUR`.
     #[must_use]
     pub fn beside(paid: String, value: Option<&Self>) -> String {
         match value.and_then(|value| Some((value.amount.as_ref()?, &value.currency))) {

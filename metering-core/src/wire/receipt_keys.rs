@@ -23,7 +23,8 @@ pub struct LogDocument {
     pub epoch: u32,
     /// Its origin, as in its checkpoints.
     pub origin: String,
-    /// The verifier key of its checkpoints. Pin what you got some other way; this one tells you if you have the right one.
+    /// The verifier key of its checkpoints. Pin a key that you got from another source; use this one to check that you
+    /// have the right one.
     pub vkey: String,
     /// The verifier keys of earlier checkpoints.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -69,7 +69,7 @@ pub struct VerifyResponse {
     /// Rate limits on accepted requests; 0 means no limit.
     pub rate_limits: RateLimits,
     /// The other keys that still work: those that cannot manage keys. Delete those that you do not recognise. If
-    /// somebody else had a key that could manage keys, rotate the others too. Left out when only one key was rotated.
+    /// someone else had a key that could manage keys, rotate the others too. Left out when only one key was rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_keys: Option<Vec<RemainingKeyDocument>>,
 }

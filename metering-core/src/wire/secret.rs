@@ -1,4 +1,4 @@
-//! The only type that puts a key on the wire, in the response that gives it to its owner.
+//! The only type that writes a key into a response, the one that issues it to its owner.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;

@@ -1,7 +1,7 @@
 //! Errors in the shape of a route.
 //!
-//! Only the member that the clients of the shape read is replaced. Everything else stays where it is in this service's
-//! own document: programs that pay, or that branch on our codes, find their members in every shape.
+//! Only the member that the shape's clients read is replaced. Everything else is where it is in this service's own
+//! document: programs that pay, or that branch on our codes, find their members in every shape.
 
 mod kinds;
 
@@ -109,7 +109,7 @@ fn serialized(error: &ErrorBody) -> String {
     })
 }
 
-/// These members, and those of `own` that have other names. Numbers of `own` keep their digits: amounts have more than
+/// These members, and the members of `own` with other names. Numbers of `own` keep their digits: amounts have more than
 /// a double can hold.
 fn joined(members: &Map<String, Value>, own: &str) -> String {
     let rest: std::collections::BTreeMap<String, &RawValue> = serde_json::from_str(own).unwrap_or_default();

@@ -24,7 +24,7 @@ pub struct InitiateRequest {
 #[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct InitiateResponse {
-    /// The secret that gets the key once the signup is approved; it is not sent again.
+    /// The secret that returns the key once the signup is approved; it is not sent again.
     pub session_token: String,
     /// The page where a person approves the signup.
     pub verification_url: String,

@@ -33,7 +33,7 @@ pub struct RouteVolume {
     pub http_method: String,
     /// Accepted requests of the month, without refunded ones.
     pub call_count: u32,
-    /// What the next request costs.
+    /// The price of the next request.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub next_price: Credits,
     /// How many further requests of the month cost nothing.
@@ -41,7 +41,7 @@ pub struct RouteVolume {
     /// How many further requests of the month are in the tier of the next one, or take a refunded place at the same
     /// price; null in the last tier.
     pub tier_calls_left: Option<u32>,
-    /// What a request costs after that; null in the last tier.
+    /// The price of a request after that; null in the last tier.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub price_after_tier: Option<Credits>,
 }
@@ -54,7 +54,7 @@ impl VolumesDocument {
 }
 
 impl RouteVolume {
-    /// `None` when the route has no volume tiers. `stored` is what was counted last.
+    /// `None` when the route has no volume tiers. `stored` is the last count.
     pub(crate) fn of(route: &Route, stored: Volume, now: Timestamp) -> Option<Self> {
         let tiers = route.volume_tiers()?;
         let volume = stored.at(now);

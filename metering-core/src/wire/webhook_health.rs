@@ -21,7 +21,7 @@ pub struct WebhookHealthDocument {
     /// When its next attempt is due, as RFC 3339; null if none is pending.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub next_attempt_at: Option<Timestamp>,
-    /// When an event arrived last, as RFC 3339; null if none of the last 30 days did.
+    /// When the last event arrived, as RFC 3339; null if none of the last 30 days did.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub last_delivered_at: Option<Timestamp>,
     /// How its deliveries ended whose last attempt was in the last 7 days.
@@ -42,8 +42,8 @@ pub struct DeliveryCountsDocument {
 }
 
 impl DeliveryCountsDocument {
-    /// What part of them was delivered, as people read it: `99.8%`. Rounded down, so that only all are 100%; `None` if there
-    /// was none.
+    /// The share of them that was delivered, in readable form: `99.8%`. Rounded down, so only all of them make 100%;
+    /// `None` if there was none.
     ///
     /// ```
     /// use metering_core::wire::DeliveryCountsDocument;

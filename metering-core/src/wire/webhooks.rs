@@ -38,8 +38,8 @@ pub struct ChangeWebhookRequest {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Vec<String>>))]
     pub events: Option<Option<Vec<String>>>,
-    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also switches a
-    /// webhook back on that is gone.
+    /// Whether it is switched off. Events that happen while it is off are never sent to it. False also turns a webhook
+    /// back on that is gone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
 }
@@ -141,7 +141,7 @@ pub struct EventDocument {
     /// When it happened, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
     pub timestamp: Timestamp,
-    /// What it is about. The fields depend on the type.
+    /// The subject. The fields depend on the type.
     #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub data: Box<RawValue>,
 }
@@ -169,7 +169,7 @@ pub struct BalanceAlertRequest {
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, required))]
     pub below: Option<Option<Credits>>,
     /// Whether low-balance alerts are also mailed to the account's verified address. If omitted, they are, unless that
-    /// was switched off. Without effect where the response has no `email`.
+    /// was turned off. No effect where the response has no `email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<bool>,
 }
@@ -286,7 +286,7 @@ impl BalanceAlertDocument {
 /// Deserializes an amount that must be there, and may be null: of `below` in a request.
 ///
 /// # Errors
-/// When it is no amount.
+/// When it is not an amount.
 pub fn present_amount<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Credits>>, D::Error> {
     amount(deserializer).map(Some)
 }

@@ -1,4 +1,4 @@
-//! A backend that implements only [`Store`] is enough for a service that neither sells plans nor has signups.
+//! A backend that implements only [`Store`] is enough for a service without plans and signups.
 
 use std::sync::Arc;
 

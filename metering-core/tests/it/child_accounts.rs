@@ -1,4 +1,4 @@
-//! What the holder of an account does with its child accounts.
+//! The calls of an account's holder for its child accounts.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The courier on a store in memory: what is sent, in what order, and again.
+//! The courier on a store in memory: which events are sent, in what order, and retries.
 
 mod failing;
 mod shares;
@@ -77,7 +77,7 @@ impl WebhookSender for Recorder {
             signatures: signed.split(' ').count(),
             is_signed: signed == signature(&secrets, id, timestamp, body),
         });
-        assert!(!self.panics.swap(false, Ordering::SeqCst), "as the test wants it");
+        assert!(!self.panics.swap(false, Ordering::SeqCst), "as the test expects");
         let at_once = self.at_once.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_at_once.fetch_max(at_once, Ordering::SeqCst);
         self.permits.acquire().await.unwrap().forget();

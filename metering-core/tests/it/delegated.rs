@@ -1,7 +1,7 @@
 //! Stores of tests that leave most methods to another store.
 
-/// Implements a storage trait: first the methods that are written out, then a line for each that the store at `self.$to`
-/// does. `?T` stands for `Option<&T>`.
+/// Implements a storage trait: first the methods that are written out, then a line for each that the store at
+/// `self.$to` does. `?T` means `Option<&T>`.
 macro_rules! delegated {
     (@call $this:ident, ($($to:tt)+), $method:ident($($arg:ident),*)) => {
         $this.$($to)+.$method($($arg),*).await

@@ -1,4 +1,4 @@
-//! What holders of keys do with their keys, on a memory store.
+//! Calls of key holders for their keys, on a memory store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `MeteringLayer` around a small service: what it charges, refuses, refunds and passes on.
+//! `MeteringLayer` around a small service: which requests it charges, refuses, refunds and passes on.
 
 mod delivery;
 mod gate;

@@ -1,4 +1,4 @@
-//! The charge path: how batches form, what a full queue does, and how the meter ends.
+//! The charge path: how batches form, how a full queue is handled, and how the meter ends.
 
 mod early;
 pub(crate) mod gated;
@@ -28,7 +28,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Two of the same: with a store that commits when it is asked to, and with one that does it on a thread of its own.
+    /// Two of the same: one store commits when it is called, the other on a thread of its own.
     async fn both(commits: usize, config: MeterConfig) -> [Self; 2] {
         [Self::new(commits, config, false).await, Self::new(commits, config, true).await]
     }
@@ -132,7 +132,7 @@ async fn slow_commit_rejects_charges_and_delays_refunds() {
     let meter = Arc::clone(&scene.meter);
     let refund = tokio::spawn(async move { meter.refund(receipt).await });
     let started_at = tokio::time::Instant::now();
-    // One that already waits, and one that arrives after the commit counts as slow.
+    // One posting that already waits, and one that arrives after the commit counts as slow.
     for _ in 0..2 {
         let refused = scene.charge().await.unwrap();
         assert!(matches!(&refused, Err(MeterError::Store(_))), "{refused:?}");

@@ -1,8 +1,8 @@
-//! A clock that stands still.
+//! A clock that does not advance.
 
 use metering_core::{Clock, Timestamp};
 
-/// Always shows the same time, so that nothing becomes too old.
+/// Always shows the same time, so nothing becomes too old.
 #[derive(Debug)]
 pub(crate) struct StoppedClock(pub(crate) Timestamp);
 

@@ -1,4 +1,4 @@
-//! The courier of usage on a store in memory: what is sent, again, and never twice by id.
+//! The courier of usage on a store in memory: which totals are sent, retries, and no id twice.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};

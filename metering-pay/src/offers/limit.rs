@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use metering_core::chains::Address;
 
-/// Limits how many new payments are checked. Those that are known already are not counted, so a client that waits for a
-/// payment may send it again as often as needed.
+/// Limits how many new payments are checked. Known ones are not counted, so a client that waits for a payment may send
+/// it again as often as needed.
 pub trait PaymentLimit: Send + Sync + fmt::Debug {
     /// Counts a payment.
     ///
@@ -18,12 +18,12 @@ pub trait PaymentLimit: Send + Sync + fmt::Debug {
 /// A payment to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PaymentAttempt {
-    /// Who sent it, if that is known.
+    /// The sender's address, if known.
     pub client: Option<IpAddr>,
-    /// Whose tokens it moves, as it says.
+    /// The claimed owner of the tokens that it moves.
     pub payer: Address,
-    /// Whether the payer's private key signed it. Otherwise it may be made up, until the chain says that the payer is a
-    /// contract that accepts it.
+    /// Whether the payer's private key signed it. Otherwise it may be made up, until the chain confirms that the payer
+    /// is a contract that accepts it.
     pub is_signed: bool,
 }
 
@@ -31,13 +31,13 @@ pub struct PaymentAttempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("Too many payments from {source_of}; nothing was taken. Try again in {retry_after_seconds} s.")]
 pub struct TooManyPayments {
-    /// What they have in common.
+    /// Their common property.
     pub source_of: PaymentSource,
     /// How long until another one is checked.
     pub retry_after_seconds: u64,
 }
 
-/// What payments of one limit have in common.
+/// The common property of payments under one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaymentSource {
     /// The client's network address.

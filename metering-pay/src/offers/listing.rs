@@ -1,15 +1,15 @@
-//! What a payment is for, as facilitators list it.
+//! The resource of a payment, as facilitators list it.
 
 use metering_core::service::RequestedResource;
 use serde_json::Value;
 
 use crate::wire::x402::{Resource, bazaar_extension};
 
-/// What a payment is for, as the catalogue of a facilitator lists it (the extension `bazaar` of x402). It is the
-/// service's own description: what a client sends back could be changed.
+/// The resource of a payment, as the catalogue of a facilitator lists it (the extension `bazaar` of x402). It is the
+/// service's own description: the client's copy could be changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listing {
-    /// What was called.
+    /// The resource that was called.
     pub resource: Resource,
     /// How it is called.
     pub bazaar: Value,

@@ -1,4 +1,4 @@
-//! What a 402 offers: amounts of a token, and the credits that each buys.
+//! The offers of a 402: amounts of a token, and the credits that each buys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,13 +15,13 @@ use rust_decimal::Decimal;
 /// A token that can be paid with signed authorizations (EIP-3009).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Asset {
-    /// Its chain, contract, and what its signatures are bound to.
+    /// Its chain, contract, and the domain that its signatures are bound to.
     pub domain: TokenDomain,
     /// Its decimals, as the contract reports them.
     pub decimals: u8,
 }
 
-/// An amount to pay, and what it buys.
+/// An amount to pay, and the credits that it buys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Offer {
     /// The token.
@@ -53,7 +53,7 @@ pub enum OfferError {
         amount: TokenAmount,
         /// Credits per token.
         rate: Decimal,
-        /// What is wrong.
+        /// The problem.
         problem: DecimalError,
     },
 }
@@ -85,7 +85,7 @@ impl Offer {
         Some(Self { asset: self.asset.clone(), pay_to: self.pay_to, amount: TokenUnits::new(amount), credits })
     }
 
-    /// What an authorization that takes this offer says.
+    /// The authorization that takes this offer.
     #[must_use]
     pub const fn expected(&self) -> ExpectedTransfer {
         ExpectedTransfer { to: self.pay_to, value: self.amount }
@@ -98,12 +98,12 @@ impl Offer {
     }
 }
 
-/// An offer to pay for what a request uses (the scheme `upto` of x402).
+/// An offer to pay for the usage of a request (the scheme `upto` of x402).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UsageOffer {
     /// The most that the request may cost.
     pub most: Offer,
-    /// Who has payments executed, and signs for it: the wallet that pays the gas.
+    /// The facilitator that payments for usage are signed for: the wallet that pays the gas.
     pub facilitator: Address,
 }
 
@@ -139,7 +139,7 @@ impl Offers {
     /// No offers.
     pub const NONE: Self = Self(Vec::new());
 
-    /// These offers. Of equal ones, such as the same price in two tokens, the first comes first.
+    /// These offers. Equal offers, such as the same price in two tokens, keep their order.
     #[must_use]
     pub fn new(mut offers: Vec<Offer>) -> Self {
         offers.sort_by_key(|offer| offer.credits);

@@ -1,4 +1,4 @@
-//! What to do next with an accepted authorization: a pure function of what the chain shows.
+//! The next step with an accepted authorization: a pure function of the chain's evidence.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ const UNSEEN_GRACE: Duration = Duration::from_secs(60);
 /// The most transactions to sign for an authorization.
 const MAX_SUBMISSIONS: usize = 12;
 
-/// What the chain shows of an authorization.
+/// The chain's evidence of an authorization.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Observation {
     /// The payment that executed it, and its confirmations.
     pub executed: Option<(Payment, u64)>,
-    /// Whether the contract says that it was executed or cancelled.
+    /// Whether the contract reports that it was executed or cancelled.
     pub is_used: bool,
     /// Whether a transaction with its place is in the chain.
     pub is_place_used: bool,
@@ -28,7 +28,7 @@ pub struct Observation {
     pub own: Option<OwnTransaction>,
 }
 
-/// What a transaction did that was to execute an authorization.
+/// The effect of a transaction that should execute an authorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OwnTransaction {
     /// It used up its place.
@@ -46,7 +46,7 @@ pub struct SettlementPolicy {
     pub replace_after: Duration,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
     /// Credit this payment.
@@ -61,7 +61,7 @@ pub enum NextStep {
     Fail(SettlementFailure),
 }
 
-/// Decides what to do next with a pending authorization.
+/// Decides the next step with a pending authorization.
 #[must_use]
 pub fn next_step(
     record: &AuthorizationRecord,
@@ -94,7 +94,7 @@ pub fn next_step(
         // Its transaction may have reverted, and another one would too.
         Some(at) if !has_open_place && is_unseen(at) => NextStep::Wait,
         Some(_) if record.submissions.len() < MAX_SUBMISSIONS => NextStep::Execute,
-        // It may expire in years, and transactions with later nonces must not wait for that.
+        // It may expire in years, and transactions with later nonces must not wait for it.
         Some(_) if has_open_place => NextStep::FreePlace,
         Some(_) => NextStep::Fail(SettlementFailure::Refused),
         None => NextStep::Execute,

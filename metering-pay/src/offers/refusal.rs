@@ -40,9 +40,9 @@ pub enum PayRefusal {
          in this response."
     )]
     TooLittle {
-        /// What it buys.
+        /// The credits that it buys.
         credits: Credits,
-        /// What the account lacks for the request.
+        /// The credits that the account lacks for the request.
         missing: Credits,
     },
     /// It pays for usage, and that is not on offer for this request.
@@ -56,9 +56,9 @@ pub enum PayRefusal {
         "The payment names the facilitator {found}, and this service has {expected}; nothing was taken. Sign it again."
     )]
     OtherFacilitator {
-        /// Who executes payments.
+        /// The wallet or facilitator that executes payments.
         expected: Address,
-        /// Who the payment names.
+        /// The facilitator that the payment names.
         found: Address,
     },
     /// Permit2 may not transfer the payer's tokens.
@@ -70,9 +70,9 @@ pub enum PayRefusal {
     Allowance {
         /// The token.
         token: Address,
-        /// What it may transfer.
+        /// The amount that it may transfer.
         have: TokenUnits,
-        /// What the payment needs.
+        /// The amount that the payment needs.
         need: TokenUnits,
     },
     /// The payer's tokens may be needed for payments that were accepted before.
@@ -82,9 +82,9 @@ pub enum PayRefusal {
         have.get(), need.get()
     )]
     Outstanding {
-        /// What can be transferred.
+        /// The amount that can be transferred.
         have: TokenUnits,
-        /// What all of them may need.
+        /// The amount that all of them may need.
         need: TokenUnits,
     },
     /// The payer was served before and did not pay.
@@ -96,7 +96,7 @@ pub enum PayRefusal {
         /// How much.
         owed: Credits,
     },
-    /// The authorization is not what the offer asks for.
+    /// The authorization does not match the offer.
     #[error("The payment is not valid: {0}. Nothing was taken.")]
     Invalid(AuthorizationFault),
     /// Its payer's wallet is a contract, and the account of that address belongs to a wallet on another chain.
@@ -122,7 +122,7 @@ pub enum PayRefusal {
     Paused {
         /// Whose.
         subject: RevertSubject,
-        /// After how long they are accepted again.
+        /// How long until they are accepted again.
         retry_after_seconds: u64,
     },
     /// The token's contract would refuse it.
@@ -169,7 +169,7 @@ impl PayRefusal {
         refusal.downcast_ref()
     }
 
-    /// Whether nothing was and nothing will be taken, so that another payment may be offered.
+    /// Whether no payment was or will be taken, so another one may be offered.
     #[must_use]
     pub const fn allows_another(&self) -> bool {
         match self {

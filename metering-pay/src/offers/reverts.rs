@@ -1,5 +1,4 @@
-//! Limits on payments whose transactions revert, a pure rule: the executor pays the gas of a revert and gets nothing
-//! for it.
+//! Limits on payments whose transactions revert, a pure rule: the executor pays the gas of a revert and earns nothing.
 //!
 //! A simulation proves little: the payer's tokens may be gone when the transaction is mined, and a contract wallet may
 //! accept only in simulations. So the number of reverts is limited, and every payment in flight counts as a possible
@@ -23,9 +22,9 @@ pub type CodeHash = [u8; 32];
 pub struct RevertLimits {
     /// Per payer. 1 by default: one payment at a time, and none for an hour after a revert.
     pub per_payer: u32,
-    /// Of all wallets with the same code on a chain. 3 by default.
+    /// For all wallets with the same code on a chain. 3 by default.
     pub per_code: u32,
-    /// Of all payers on a chain. 20 by default.
+    /// For all payers on a chain. 20 by default.
     pub per_chain: u32,
 }
 
@@ -35,7 +34,7 @@ impl Default for RevertLimits {
     }
 }
 
-/// Whose payments may revert.
+/// The payer or code whose payments may revert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exposure {
     /// The chain's id (EIP-155).
@@ -46,7 +45,7 @@ pub struct Exposure {
     pub code: Option<CodeHash>,
 }
 
-/// What reverts are counted for.
+/// The subject that reverts are counted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RevertSubject {
     /// One payer on a chain.
@@ -72,7 +71,7 @@ impl fmt::Display for RevertSubject {
 pub struct RevertPause {
     /// Whose.
     pub subject: RevertSubject,
-    /// When they are executed again.
+    /// Until when they are not executed.
     pub until: Timestamp,
 }
 
@@ -159,7 +158,7 @@ impl RevertBook {
         }
     }
 
-    /// Counts a revert. Returns what is paused by it that was not paused before.
+    /// Counts a revert. Returns the subjects that it pauses, and that were not paused before.
     pub fn record(&mut self, exposure: &Exposure, now: Timestamp) -> Vec<RevertPause> {
         self.reverts.retain(|(at, _)| counts(*at, now));
         let paused_before: Vec<_> =
@@ -177,7 +176,7 @@ impl RevertBook {
         (self.times(chain, now).count(), self.pause_of(chain, now).map(|pause| pause.until))
     }
 
-    /// It lasts until so many reverts have passed out of the window that fewer than the limit are left.
+    /// It lasts until fewer reverts than the limit are left in the window.
     fn pause_of(&self, subject: RevertSubject, now: Timestamp) -> Option<RevertPause> {
         let times: Vec<_> = self.times(subject, now).collect();
         let last_to_pass = times.len().checked_sub(self.limit(subject))?;
@@ -233,7 +232,7 @@ mod tests {
         let mut book = RevertBook::new(LIMITS);
         let payer = |exposure: Exposure| RevertSubject::Payer(1, exposure.payer);
         let (code, chain) = (RevertSubject::Code(1, [9; 32]), RevertSubject::Chain(1));
-        // payer, its code, seconds of the revert, what is paused by it
+        // payer, its code, seconds of the revert, the paused subjects
         let table = [
             (of(1, MALICIOUS), 0, vec![(payer(of(1, None)), 3_600)]),
             (of(2, MALICIOUS), 10, vec![(payer(of(2, None)), 3_610), (code, 3_600)]),

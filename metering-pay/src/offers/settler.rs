@@ -1,4 +1,4 @@
-//! What settling authorizations needs from a chain: a reader of tokens, and an executor of authorizations.
+//! The chain access needed to settle authorizations: a reader of tokens, and an executor of authorizations.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ use crate::offers::listing::Listing;
 use crate::offers::offer::{Asset, Offer};
 
 /// Reads tokens with signed authorizations (EIP-3009) on one chain. As with a
-/// [`ChainReader`](metering_core::chains::ChainReader), callers trust what it returns, and anything uncertain is an error.
+/// [`ChainReader`](metering_core::chains::ChainReader), callers trust its results, and anything uncertain is an error.
 #[async_trait]
 pub trait TokenReader: Send + Sync + fmt::Debug {
     /// A token as it can be offered: its decimals, and the name and version that its signatures are bound to. These are
-    /// what the contract reports (`eip712Domain()` of EIP-5267, or else `name()` and `version()`), and they give its
+    /// the contract's own values (`eip712Domain()` of EIP-5267, or else `name()` and `version()`), and they yield its
     /// own `DOMAIN_SEPARATOR()`. `None` when there is no such token, or its authorizations cannot be checked.
     async fn asset(&self, token: Address) -> Result<Option<Asset>, ChainError>;
 
@@ -26,22 +26,22 @@ pub trait TokenReader: Send + Sync + fmt::Debug {
     async fn is_used(&self, id: &AuthorizationId) -> Result<bool, ChainError>;
 
     /// The transaction that executed an authorization, by its `AuthorizationUsed` event in the blocks since about this
-    /// time. `None` when there is none: the authorization is unused, was cancelled, or was executed before that.
+    /// time. `None` when there is none: the authorization is unused, was cancelled, or was executed before that block.
     async fn executed_in(&self, id: &AuthorizationId, since: Timestamp) -> Result<Option<TxHash>, ChainError>;
 
     /// Whether Permit2 has executed or cancelled a permit with this payer and nonce (`nonceBitmap`), for any token.
     async fn is_permit_used(&self, id: &AuthorizationId) -> Result<bool, ChainError>;
 
-    /// What Permit2 could transfer of a token now.
+    /// The amount of a token that Permit2 could transfer now.
     async fn spendable(&self, token: Address, owner: Address) -> Result<Spendable, ChainError>;
 }
 
-/// What Permit2 could transfer of a wallet's tokens.
+/// The amount of a wallet's tokens that Permit2 could transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spendable {
-    /// What the wallet has.
+    /// The wallet's balance.
     pub balance: TokenUnits,
-    /// How much of it Permit2 may transfer (`allowance`).
+    /// The amount of it that Permit2 may transfer (`allowance`).
     pub allowance: TokenUnits,
 }
 
@@ -50,8 +50,8 @@ pub struct Spendable {
 /// With `used`, an authorization is a permit ([`Permit`](crate::offers::Permit)) whose facilitator is the wallet, and that
 /// much of it is transferred.
 ///
-/// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so that it can
-/// be sent again at any time and is executed at most once.
+/// Every transaction is signed and stored before it is sent, and has a place among those of the wallet, so it can be
+/// sent again at any time and is executed at most once.
 #[async_trait]
 pub trait Submitter: Send + Sync + fmt::Debug {
     /// The wallet.
@@ -60,14 +60,14 @@ pub trait Submitter: Send + Sync + fmt::Debug {
     /// How many of the wallet's transactions are in the chain.
     async fn mined(&self) -> Result<u64, SubmitError>;
 
-    /// What the wallet has, and what a transaction may cost now.
+    /// The wallet's balance, and the maximum cost of a transaction now.
     async fn funds(&self) -> Result<GasFunds, SubmitError>;
 
     /// Checks whether the contract would execute an authorization now, and whether the wallet can pay for it.
     async fn check(&self, signed: &SignedAuthorization, used: Option<TokenUnits>) -> Result<(), SubmitError>;
 
     /// Signs the transaction that executes an authorization, at this place. It pays more than `replaced`, which have
-    /// the same place, so that nodes accept it instead of them.
+    /// the same place, so nodes accept it instead of them.
     async fn sign(
         &self,
         signed: &SignedAuthorization,
@@ -92,7 +92,7 @@ pub trait Submitter: Send + Sync + fmt::Debug {
 /// A wallet that can pay for fewer transactions than this is low.
 const LOW: u128 = 20;
 
-/// What a wallet that pays gas has left.
+/// The remaining balance of a wallet that pays gas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GasFunds {
     /// Its coins, in the smallest unit of the chain's coin.
@@ -145,13 +145,13 @@ pub enum SubmitError {
     ShortOfGas {
         /// What it has.
         have: TokenUnits,
-        /// What the transaction may cost.
+        /// The maximum cost of the transaction.
         need: TokenUnits,
     },
     /// The fees are above the operator's limit.
     #[error("the fee would be up to {} wei, above the limit of {}", need.get(), limit.get())]
     FeesAboveLimit {
-        /// What the transaction may cost.
+        /// The maximum cost of the transaction.
         need: TokenUnits,
         /// The limit.
         limit: TokenUnits,
@@ -177,7 +177,8 @@ impl SubmitError {
     }
 }
 
-/// Executes authorizations for others: a facilitator of x402. With the `listing` of a payment, it may list what is sold.
+/// Executes authorizations for others: a facilitator of x402. With the `listing` of a payment, it may list the
+/// resource.
 #[async_trait]
 pub trait Facilitator: Send + Sync + fmt::Debug {
     /// Asks whether it would execute a payment of an offer.
@@ -188,7 +189,7 @@ pub trait Facilitator: Send + Sync + fmt::Debug {
         listing: Option<&Listing>,
     ) -> Result<(), FacilitatorError>;
 
-    /// Has a payment executed. Returns its transaction. It may be asked again for the same payment.
+    /// Executes a payment. Returns its transaction. It may be called again for the same payment.
     async fn settle(
         &self,
         signed: &SignedAuthorization,
@@ -207,7 +208,7 @@ pub enum FacilitatorError {
     /// The payment may have been executed, or may still be: the response was lost or inconclusive.
     #[error("the facilitator has not finished the payment: {0}")]
     Unfinished(String),
-    /// It could not be reached, and was not asked.
+    /// It could not be reached.
     #[error("the facilitator is not available: {0}")]
     Unavailable(String),
 }

@@ -5,7 +5,7 @@ use metering_core::chains::Address;
 use crate::wire::MalformedPayment;
 use crate::wire::x402::SignInFault;
 
-/// Why a wallet was not signed in, so that a request is refused as one that is not paid for.
+/// Why a wallet was not signed in: the request is then refused as unpaid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignInRefusal {

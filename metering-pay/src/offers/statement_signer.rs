@@ -1,4 +1,4 @@
-//! Who signs what a service states about its offers and receipts.
+//! The signer of a service's statements about its offers and receipts.
 
 use std::fmt;
 
@@ -13,7 +13,8 @@ pub trait StatementSigner: Send + Sync + fmt::Debug {
 /// A signature, in one of the formats of the extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatementSignature {
-    /// Of the digest, by a wallet. Verifiers compare its address with the recipient of payments, or look it up elsewhere.
+    /// For the digest, by a wallet. Verifiers compare its address with the recipient of payments, or look it up
+    /// elsewhere.
     Eip712(WalletSignature),
     /// A JWS in the compact form, whose payload is the JSON. Its header names the key by a DID URL (`kid`).
     Jws(String),

@@ -1,6 +1,6 @@
 //! Enforces the limits on reverts: issues permits to execute payments, and reports pauses to the operator.
 //!
-//! Counts are in memory, per process: a restart resets them, and each node allows as many reverts.
+//! Counts are in memory, per process: a restart resets them, and each node allows this many reverts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Whether a payment may be executed at the service's cost now, and what counts against the limits on reverts.
+//! Whether a payment may be executed at the service's cost now, and which limits its reverts count against.
 
 use std::time::Duration;
 

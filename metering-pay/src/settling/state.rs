@@ -1,4 +1,4 @@
-//! What the tasks of a process share that settle authorizations.
+//! The shared state of a process's tasks that settle authorizations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
@@ -24,11 +24,11 @@ pub struct OfferChain {
     pub reader: Arc<dyn ChainReader>,
     /// Reads tokens.
     pub tokens: Arc<dyn TokenReader>,
-    /// Who has authorizations executed.
+    /// The executors of authorizations.
     pub settler: Settler,
 }
 
-/// Who has authorizations executed.
+/// The executors of authorizations.
 #[derive(Debug, Clone)]
 pub enum Settler {
     /// The service itself.
@@ -58,7 +58,7 @@ pub(crate) struct Settling {
     pub(crate) contract_wallets: bool,
     /// Limits reverts at the service's cost.
     pub(crate) guard: Arc<RevertGuard>,
-    /// The rates of the currency in which receipts say what was paid.
+    /// The rates of the currency in which receipts express payments.
     pub(super) rates: Option<Arc<ExchangeRates>>,
     /// How many payments for usage failed in this process although their requests were served.
     pub(crate) unpaid: AtomicU64,

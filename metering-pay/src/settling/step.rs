@@ -21,25 +21,25 @@ use crate::settling::state::{OfferChain, Settler, Settling};
 
 /// How far back to search for a transaction that executed an authorization before the service knew it.
 const LOOK_BACK: Duration = Duration::from_secs(24 * 60 * 60);
-/// By when the request of an authorization for usage must have its hold. It is placed as soon as the authorization is
-/// stored.
+/// By when the request of an authorization for usage must have its hold. The hold is opened as soon as the
+/// authorization is stored.
 const HELD_BY: Duration = Duration::from_secs(2 * 60);
 /// How often in a row an authorization must be refused. Sources may lag: one may refuse an authorization because it is
 /// used, and the next may not show that yet.
 const REFUSALS: u32 = 3;
 
-/// What one task remembers of the steps that it took.
+/// One task's record of its steps.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// What the payment is for, if this process took it.
+    /// The resource of the payment, if this process accepted it.
     pub(super) listing: Option<Arc<Listing>>,
-    /// When a facilitator was last asked to execute it, and did not refuse.
+    /// When a facilitator was last requested to execute it, and did not refuse.
     asked_at: Option<Timestamp>,
     /// How often in a row it was refused.
     refusals: u32,
     /// Counts it as in flight, from before its first transaction is signed until it was executed or has failed.
     pub(super) permit: Option<Permit>,
-    /// Whether a transaction of it was signed.
+    /// Whether a transaction was signed for it.
     has_signed: bool,
     /// Whether its revert was counted.
     pub(super) has_counted: bool,
@@ -79,7 +79,7 @@ pub(super) enum StepError {
 }
 
 impl Step<'_> {
-    /// Takes the next step. Whether to wait before the one after it.
+    /// Takes the next step. Whether to wait before the next step.
     pub(super) async fn take(mut self) -> Result<bool, StepError> {
         if let Some(AuthorizedUsage { hold, used: None }) = self.record.usage {
             return self.await_usage(&hold).await;
@@ -99,7 +99,7 @@ impl Step<'_> {
         }
     }
 
-    /// Waits until the hold that it backs is settled: it is for what that captured.
+    /// Waits until the hold that it backs is settled: it pays the captured amount.
     async fn await_usage(&self, hold: &HoldId) -> Result<bool, StepError> {
         let (store, now) = (&self.settling.store, self.settling.clock.now());
         let used = match store.hold(hold).await? {
@@ -113,7 +113,7 @@ impl Step<'_> {
         Ok(false)
     }
 
-    /// How much of a permit to transfer. `None` if it is no permit.
+    /// The amount of a permit to transfer. `None` if it is not a permit.
     fn used(&self) -> Option<TokenUnits> {
         self.record.usage.and(self.record.due())
     }
@@ -180,7 +180,7 @@ impl Step<'_> {
         let (record, now) = (self.record, self.settling.clock.now());
         let tx = payment.tx;
         let value = self.value_of(&payment, now).await;
-        let Some(amount) = record.credited() else { return Err(StepError::Credit("what was used is not known")) };
+        let Some(amount) = record.credited() else { return Err(StepError::Credit("the used amount is not known")) };
         let entry = NewLedgerEntry {
             kind: LedgerKind::PurchaseTopup,
             amount,
@@ -216,7 +216,7 @@ impl Step<'_> {
         }
     }
 
-    /// What the payment is worth now, if the operator has set a currency. Plans name its token.
+    /// The current value of the payment, if the operator has set a currency. Plans name its token.
     async fn value_of(&self, payment: &Payment, now: Timestamp) -> Option<PaymentValue> {
         let rates = self.settling.rates.as_ref()?;
         // Without plans there is no value, and the payment is credited all the same.
@@ -226,7 +226,7 @@ impl Step<'_> {
         Some(rates.value(payment.amount, token, now))
     }
 
-    /// Has it executed. Whether to wait before the next step.
+    /// Executes it. Returns whether to wait before the next step.
     async fn execute(&mut self, is_place_used: bool) -> Result<bool, StepError> {
         match &self.chain.settler {
             Settler::Own(submitter) => self.execute_itself(&**submitter, is_place_used).await,
@@ -250,7 +250,7 @@ impl Step<'_> {
                         self.memory.asked_at = Some(now);
                         Ok(true)
                     }
-                    // It may refuse what it executed before.
+                    // It may refuse a payment that it executed before.
                     Err(FacilitatorError::Refused(_)) if self.memory.asked_at.is_some() => Ok(true),
                     Err(FacilitatorError::Refused(reason)) => self.refused(&reason).await,
                     Err(error) => {
@@ -279,7 +279,7 @@ impl Step<'_> {
         }
         let submitted = self.submit(submitter).await;
         if !has_open_place && !self.memory.has_signed {
-            // Nothing is in flight: other payments need not wait for it.
+            // Nothing is in flight: other payments do not wait for it.
             self.memory.permit = None;
         }
         submitted
@@ -291,8 +291,8 @@ impl Step<'_> {
         let wallet = submitter.wallet();
         let has_place = self.record.gas.is_some_and(|gas| gas.wallet == wallet && gas.nonce >= mined);
         if !has_place {
-            // It may have waited for others of its payer. A place that is given back delays those after it, and one
-            // with transactions cannot give its place back.
+            // It may have waited for others of its payer. A returned place delays those after it, and one with
+            // transactions cannot be returned.
             match submitter.check(&self.record.signed, self.used()).await {
                 Ok(()) => {}
                 Err(error) => return self.not_executed(error).await,
@@ -371,7 +371,7 @@ impl Step<'_> {
     }
 }
 
-/// Whether a transaction that replaces others is not signed for now, so that those with later places would wait.
+/// Whether a transaction that replaces others is not signed for now; those with later places would then wait.
 fn frees_place(error: &SubmitError) -> bool {
     error.refusal().is_some() || matches!(error, SubmitError::FeesAboveLimit { .. })
 }

@@ -1,4 +1,4 @@
-//! Which offer a payment accepts, as the client says.
+//! The offer that a payment accepts, as sent by the client.
 
 use metering_core::chains::Address;
 use metering_core::chains::TokenUnits;
@@ -17,9 +17,9 @@ pub struct Accepted {
     pub amount: TokenUnits,
     /// Who is paid.
     pub pay_to: Address,
-    /// The `name` of the token's domain (EIP-712) that was signed for, if the payment says.
+    /// The `name` of the token's domain (EIP-712) that was signed for, if the payment has it.
     pub domain_name: Option<String>,
-    /// The `version` of that domain, if the payment says.
+    /// The `version` of that domain, if the payment has it.
     pub domain_version: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub enum OfferMismatch {
         /// The amount.
         amount: TokenUnits,
     },
-    /// A payment of version 1, which does not name its token, fits no offer.
+    /// A payment of version 1, which does not name its token, matches no offer.
     #[error(
         "no offer on {network} asks for {} units to {pay_to}; send the request without a payment to see the offers, and \
          sign one of them. Nothing was taken.",
@@ -50,7 +50,7 @@ pub enum OfferMismatch {
     NoSuchOffer {
         /// The chain.
         network: Network,
-        /// Who would be paid.
+        /// The recipient that the payment names.
         pay_to: Address,
         /// The amount.
         amount: TokenUnits,
@@ -60,12 +60,12 @@ pub enum OfferMismatch {
         "the payment accepts an offer that pays {found}, but the offer pays {expected}; sign it again. Nothing was taken."
     )]
     Recipient {
-        /// Who must be paid.
+        /// The required recipient.
         expected: Address,
-        /// Who the payment names.
+        /// The recipient that the payment names.
         found: Address,
     },
-    /// It was signed for another domain, so that the token's contract would refuse its signature.
+    /// It was signed for another domain: the token's contract would refuse its signature.
     #[error(
         "accepted.extra names another domain than the offer; sign for the name and version in extra of the offer. Nothing was taken."
     )]
@@ -73,7 +73,8 @@ pub enum OfferMismatch {
 }
 
 impl Accepted {
-    /// The offer that this names: fields are compared by value, and those of the domain only if the payment has them.
+    /// The offer that this names: fields are compared by value, and the fields of the domain only if the payment has
+    /// them.
     ///
     /// # Errors
     /// The first field that differs.

@@ -1,6 +1,6 @@
 //! Reads fields of payments, with errors that name them.
 //!
-//! Clients differ in what they send: some add fields, some send null for what they leave out, some write numbers as
+//! Clients send different forms: some add fields, some send null for fields that they leave out, some write numbers as
 //! text. So unknown fields are ignored, null is as good as nothing, and values are compared after parsing.
 
 use std::str::FromStr;
@@ -27,7 +27,7 @@ const SECONDS: &str = "must be a time in seconds since 1970, below 2^64, in deci
 const LENIENT: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
 
-/// An alphabet of base64, and whether it is written with padding. Both are read with and without.
+/// An alphabet of base64, and whether it is written with padding. Each is read with and without it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Base64 {
     /// Section 4 of RFC 4648, with padding, as in x402.
@@ -126,7 +126,7 @@ impl<'v> Fields<'v> {
         if self.text(name)? == text { Ok(()) } else { Err(self.fault(name, problem)) }
     }
 
-    /// A field that must have this text, if it is there.
+    /// A field that must have this text, if it is present.
     pub(super) fn exactly_if_sent(
         &self,
         name: &str,

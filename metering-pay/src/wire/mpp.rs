@@ -4,8 +4,8 @@
 //! are draft-httpauth-payment-02, draft-evm-charge-01 and draft-payment-transport-mcp-00 of <https://paymentauth.org>, at
 //! `8320d5b`, `f6245f2` and `09b7ed1` of `tempoxyz/mpp-specs`.
 //!
-//! Nothing is stored for a challenge. Its id is an HMAC of its fields, and the nonce that the payer signs is a hash of
-//! the id, so a credential fits one challenge of this service, and its token's contract executes it once.
+//! No challenge is stored. Its id is an HMAC of its fields, and the nonce that the payer signs is a hash of the id, so
+//! a credential matches one challenge of this service, and its token's contract executes it once.
 
 mod challenge;
 mod credential;

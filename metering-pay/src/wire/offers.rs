@@ -1,4 +1,4 @@
-//! What can be paid with signed authorizations, for people, and what such a payment bought.
+//! The amounts that can be paid with signed authorizations, for people, and the credits that such a payment bought.
 
 use metering_core::money::Credits;
 use metering_core::wire::{ChainDocument, PlansDocument};
@@ -11,13 +11,14 @@ use crate::wire::x402::MAX_TIMEOUT_SECONDS;
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OffersDocument {
-    /// What can be paid, cheapest first; empty if the service offers nothing, or cannot read the tokens yet.
+    /// The amounts that can be paid, cheapest first; empty if the service offers nothing, or cannot read the tokens
+    /// yet.
     pub offers: Vec<OfferDocument>,
     /// The chains that it is paid on.
     pub chains: Vec<ChainDocument>,
 }
 
-/// An amount of a token, and what it buys.
+/// An amount of a token, and the credits that it buys.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct OfferDocument {
@@ -48,7 +49,7 @@ pub struct OfferDocument {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BoughtResponse {
-    /// What the payment bought, now or when it was sent before.
+    /// The credits that the payment bought, now or when it was sent before.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credited: Credits,
     /// The balance now.

@@ -59,7 +59,7 @@ impl MppSource {
     }
 }
 
-/// What the headers of a request say about payments.
+/// The payment data in the headers of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct PaymentHeaders<'h> {
     /// The payment.

@@ -45,7 +45,7 @@ vectors!(
     "x402-v2-upto",
 );
 
-/// Whose key signed them.
+/// The key that signed them.
 pub(super) fn payer() -> Address {
     "0x70997970C51812dc3A010C7d01b50e0d17dc79C8".parse().unwrap()
 }

@@ -69,7 +69,7 @@ async fn only_what_was_offered_is_executed() {
         assert_eq!(refusal(&response), (402, "payment_refused".to_owned(), true), "{expected}");
         assert_eq!(reason(&response), expected);
     }
-    // Of another wallet, and for a wallet without tokens.
+    // For another wallet, and for a wallet without tokens.
     let foreign =
         SignedAuthorization { signature: Wallet::of(2).sign_digest(good.digest(&domain())), ..wallet.sign(good) };
     let response = scene.send("/quote", None, Some(&foreign)).await;
@@ -79,7 +79,7 @@ async fn only_what_was_offered_is_executed() {
     assert_eq!(reason(&response), "insufficient_funds");
     assert_eq!((scene.received(), scene.record(&poor).await), (0, None));
     let accounts = scene.store.accounts(None, 10).await.unwrap().items;
-    assert_eq!(accounts.len(), 1, "nothing made an account");
+    assert_eq!(accounts.len(), 1, "no account was created");
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +138,7 @@ async fn a_nonce_used_for_another_transfer_pays_nothing() {
     let scene = Scene::new().await;
     let (wallet, signed) = (Wallet::of(1), scene.signed(1, SMALL, 1));
     let other = Authorization { to: Wallet::of(2).address, ..signed.authorization };
-    // Next to it, the payer pays what another authorization says. One transfer buys one credit.
+    // Next to it, the payer pays the amount of another authorization. One transfer buys one credit.
     let real = scene.signed(1, SMALL, 9);
     scene.node.by_stranger(vec![Call::Execute(wallet.sign(other)), Call::Execute(real.clone())]);
     assert_served(&scene.send("/quote", None, Some(&real)).await);
@@ -287,7 +287,7 @@ async fn an_unoffered_amount_of_version_1_is_refused() {
     let signed = scene.signed(1, SMALL + LARGE, 1);
     let request = Request::get("/quote").header("x-payment", payment_v1(&signed)).body(String::new()).unwrap();
     assert_eq!(refusal(&scene.ask(request).await), (402, "payment_refused".to_owned(), true));
-    // What a payment says it accepts counts for nothing: the signed amount does.
+    // The offer that a payment claims to accept is ignored: the signed amount decides.
     let signed = scene.signed(1, SMALL, 1);
     let claimed = accepted(&scene.signed(1, LARGE, 1));
     let request = Request::get("/quote").header("payment-signature", payment(&claimed, &signed));

@@ -78,7 +78,7 @@ async fn a_payment_is_credited_before_the_hold() {
     let scene = Scene::new().await;
     let error = scene.service.hold_for(Some(&scene.key), &hold("0.3"), None).await.unwrap_err();
     let offered = header(&scene.notice(&error, None), "payment-required");
-    assert_eq!(offered["accepts"].as_array().map(Vec::len), Some(1), "what covers the hold: {offered}");
+    assert_eq!(offered["accepts"].as_array().map(Vec::len), Some(1), "the offer covers the hold: {offered}");
     let presented = scene.presented(&scene.signed(1, LARGE, 1));
     let held = scene.service.hold_for(Some(&scene.key), &hold("0.3"), Some(&*presented)).await.unwrap();
     assert_eq!((held.changed, held.credit_balance.to_string()), (true, "0.2".to_owned()));
@@ -89,13 +89,13 @@ async fn a_payment_is_credited_before_the_hold() {
 async fn payments_that_cannot_be_taken_are_refused_as_at_routes() {
     let scene = Scene::new().await;
     let presented = scene.presented(&scene.signed(1, SMALL, 1));
-    // Too little for the hold: nothing is taken, and what covers it is offered.
+    // Too little for the hold: nothing is taken, and a sufficient amount is offered.
     let error = scene.service.hold_for(Some(&scene.key), &hold("0.3"), Some(&*presented)).await.unwrap_err();
     assert!(matches!(PayRefusal::of(&error), Some(PayRefusal::TooLittle { .. })), "{error:?}");
     let notice = scene.notice(&error, Some(&*presented));
     assert_eq!(header(&notice, "payment-response")["success"], false);
     assert_eq!(header(&notice, "payment-required")["accepts"][0]["amount"], "500000");
-    // Without a key there is no account to credit, and a request that is not valid is not paid for.
+    // Without a key there is no account to credit, and a request that is not valid cannot be paid for.
     assert!(matches!(scene.service.deduct(None, &quote(), Some(&*presented)).await, Err(Error::Unauthorized)));
     let invalid: DeductRequest =
         serde_json::from_str(r#"{"path": "/quote", "method": "GET", "lookback_seconds": 1, "request_id": ""}"#)
@@ -103,7 +103,7 @@ async fn payments_that_cannot_be_taken_are_refused_as_at_routes() {
     let refused = scene.service.deduct(Some(&scene.key), &invalid, Some(&*presented)).await;
     assert!(matches!(refused, Err(Error::ValidationFailed(_))), "{refused:?}");
     assert_eq!(scene.received(), 0);
-    // One that cannot be read.
+    // An unreadable one.
     let text = encoded(&json!({"x402Version": 2}));
     let read = |name| (name == "payment-signature").then_some(text.as_bytes());
     let error = scene.service.offers().read(read).unwrap_err();

@@ -44,7 +44,7 @@ async fn a_payment_buys_credits_once_and_its_repeat_gets_the_same() {
     assert_eq!(serde_json::to_value(&again.document).unwrap(), serde_json::to_value(&first.document).unwrap());
     assert_eq!((&again.receipt, again.receipt.as_ref().unwrap().0), (&first.receipt, "payment-response"));
     assert_eq!(scene.received(), SMALL);
-    // What is left when it is repeated later is the balance of then.
+    // A later repetition reports the balance at that time.
     assert_served(&scene.send("/quote", Some(&scene.key), None).await);
     let later = scene.buy(Some(&scene.key), Some(&signed)).await.unwrap().document;
     assert_eq!((later.credited.to_string(), later.balance.to_string()), ("0.05".into(), "0.03".into()));

@@ -40,7 +40,7 @@ async fn a_source_that_lags_does_not_make_a_payment_fail() {
     scene.node.mines.store(false, Ordering::SeqCst);
     let signed = scene.signed(1, SMALL, 1);
     assert_eq!(scene.send("/quote", None, Some(&signed)).await.status(), 503);
-    // Another party was faster. The contract refuses ours, and the next two reads do not show why.
+    // Another party submitted it first. The contract refuses ours, and the next two reads do not show why.
     scene.node.ledger().mempool.clear();
     scene.node.by_stranger(vec![super::ledger::Call::Execute(signed.clone())]);
     scene.node.lag.store(2, Ordering::SeqCst);

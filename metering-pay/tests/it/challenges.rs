@@ -22,7 +22,7 @@ async fn delivered() {
     }
 }
 
-/// The credential is refused, and another challenge comes with it, since nothing was taken.
+/// The credential is refused, and the refusal has a new challenge, since nothing was taken.
 #[track_caller]
 fn assert_refused(response: &Response<String>, what: &str) {
     assert_eq!(refusal(response), (402, "payment_refused".to_owned(), true), "{what}");
@@ -146,7 +146,7 @@ async fn answers_of_others_and_late_ones_take_nothing() {
     let scene = Scene::new().await;
     let other = scene.of_another_customer().await;
     for sends in [Sends::Bearer, Sends::ApiKey] {
-        // Issued to one key, and sent with that of another account.
+        // Issued to one key, and sent with the key of another account.
         let credential = answered(&scene, 1, "/quote", sends).await;
         assert_refused(&pay(&other, "/quote", sends, &credential).await, "another account");
         // Issued without a key, and sent with one, by someone who has read it.
@@ -187,7 +187,7 @@ async fn an_answer_is_no_key() {
         delivered().await;
         let again = pay(&scene, "/quote", sends, &credential).await;
         assert_eq!(refusal(&again), (409, "idempotency_key_used".to_owned(), false), "{sends:?}");
-        // What others can read on the chain, or in the credential.
+        // The data that others can read on the chain, or in the credential.
         let strangers = [
             pay(&scene, "/quote?symbol=BTC", sends, &credential).await,
             pay(&scene, "/dear", sends, &credential).await,
@@ -208,7 +208,7 @@ async fn an_answer_is_no_key() {
     // Beside its key it can be sent again: the key pays.
     let scene = Scene::new().await;
     let credential = answered(&scene, 1, "/quote", Sends::Bearer).await;
-    // The last call may cost more than what is left.
+    // The last call may cost more than the remaining balance.
     for left in ["0.03", "0.01", "-0.01"] {
         assert_served(&pay(&scene, "/quote", Sends::Bearer, &credential).await);
         assert_eq!(scene.balance(&scene.account).await, left);
@@ -231,7 +231,7 @@ async fn fifty_answers_at_once_are_credited_once() {
         let responses = tasks.join_all().await;
         assert!(responses.iter().all(|response| challenges(response).is_empty()), "{sends:?}");
         assert!(responses.iter().any(|response| response.status() == StatusCode::OK), "{sends:?}");
-        // A key spends what it bought, and a credential without one pays for one request.
+        // A key spends the credits that it bought, and a credential without one pays for one request.
         let expected = if matches!(sends, Sends::Replaced | Sends::Nothing) { 1 } else { 3 };
         assert_eq!(scene.served(), expected, "{sends:?}");
         assert_eq!(scene.received(), 50_000);
@@ -321,7 +321,7 @@ async fn unreadable_credential_is_refused_with_another_challenge() {
     }
     let twice = request("/quote", [credential.line(), ("authorization", good.clone())]);
     assert_eq!(refusal(&scene.ask(twice).await).0, 400);
-    // In the place that belongs to the key, although the challenge names another.
+    // In the header for the key, although the challenge names another.
     let misplaced = scene.ask(request("/quote", [("authorization", good)])).await;
     assert_refused(&misplaced, "its place");
     assert_eq!((scene.received(), scene.served()), (0, 0));

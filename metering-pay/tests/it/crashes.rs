@@ -1,4 +1,4 @@
-//! A process that stops in the middle of a payment, and the one that continues.
+//! A process that stops in the middle of a payment, and another that continues it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What offers and the manifest say about routes.
+//! The descriptions of routes in offers and the manifest.
 
 use metering_pay::wire::x402::MAX_PAYMENT_REQUIRED_BYTES;
 use metering_pay::{OfferSettings, SignedPayments};
@@ -25,7 +25,7 @@ async fn a_402_describes_its_route() {
     let dear = described("/dear").await;
     assert_eq!(dear["resource"]["description"], "Credits for this request and later ones");
     assert_eq!(dear["extensions"]["bazaar"]["info"]["input"], json!({"type": "http", "method": "GET"}));
-    // Other extensions are there as well.
+    // Other extensions are present too.
     assert!(dear["extensions"]["payment-identifier"]["info"].is_object(), "{dear}");
 }
 

@@ -16,7 +16,7 @@ async fn a_facilitator_is_asked_once_although_sources_lag() {
         assert_served(&response);
         assert_eq!(decoded(&response, "payment-response")["success"], true);
         assert_eq!(scene.node.settled.load(Ordering::SeqCst), 1, "{mood:?}");
-        // When it is asked whether it would execute the payment, and when it does.
+        // When it verifies the payment, and when it settles it.
         let listed = scene.node.listed.lock().unwrap().clone();
         assert_eq!(listed.len(), 2);
         for listing in listed {
@@ -32,7 +32,7 @@ async fn what_it_executed_and_then_refuses_is_not_failed() {
     let scene = Scene::facilitated().await;
     scene.node.lag.store(40, Ordering::SeqCst);
     let signed = scene.signed(1, SMALL, 1);
-    // The chain's source lags for longer than the facilitator is given, so it is asked again, and refuses.
+    // The chain's source lags for longer than the facilitator's deadline, so it is called again, and refuses.
     let pending = scene.send("/quote", None, Some(&signed)).await;
     assert_eq!(refusal(&pending), (503, "settlement_pending".to_owned(), false));
     scene.wait(60).await;

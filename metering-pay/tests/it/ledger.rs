@@ -1,4 +1,4 @@
-//! A chain with one token (EIP-3009). What it shows is computed from its blocks, so that blocks can be replaced.
+//! A chain with one token (EIP-3009). Its state is computed from its blocks, so blocks can be replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ pub(super) fn domain() -> TokenDomain {
     TokenDomain { name: "USDC".to_owned(), version: "2".to_owned(), chain_id: CHAIN, contract: TOKEN }
 }
 
-/// A transaction. Those of the gas wallet have a place.
+/// A transaction. Transactions of the gas wallet have a place.
 #[derive(Debug, Clone)]
 pub(super) struct Tx {
     pub(super) hash: TxHash,
@@ -73,7 +73,7 @@ pub(super) struct Ledger {
     pub(super) contracts: BTreeSet<Address>,
     /// Wallets whose payments succeed in simulations and revert when they are mined.
     pub(super) traps: BTreeSet<Address>,
-    /// What Permit2 may transfer, if not everything.
+    /// The amount that Permit2 may transfer, if not everything.
     pub(super) allowances: BTreeMap<Address, u128>,
     blocks: Vec<Mined>,
     pub(super) mempool: Vec<Tx>,
@@ -106,7 +106,7 @@ impl Ledger {
         (self.height() + 1).saturating_sub(FINAL)
     }
 
-    /// Mines everything that waits and can be mined. Of several transactions with one place, the newest is mined.
+    /// Mines everything that waits and can be mined. If several transactions have the same place, the newest is mined.
     pub(super) fn mine(&mut self, time: Timestamp) {
         let mut next = self.world().gas_mined;
         let (mut own, mut txs): (Vec<_>, Vec<_>) = self.mempool.drain(..).partition(|tx| tx.place.is_some());
@@ -120,7 +120,7 @@ impl Ledger {
         self.blocks.push(Mined { salt: self.salts, time, txs });
     }
 
-    /// Replaces the newest blocks by one more empty ones. Their transactions wait again, unless they are lost.
+    /// Replaces the newest blocks by one more empty ones. Their transactions are pending again, unless they are lost.
     pub(super) fn reorganise(&mut self, depth: usize, is_lost: bool, time: Timestamp) {
         let removed = self.blocks.split_off(self.blocks.len().saturating_sub(depth));
         if !is_lost {

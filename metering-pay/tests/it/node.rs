@@ -38,13 +38,13 @@ pub(super) struct Node {
     pub(super) loses_sent: AtomicBool,
     pub(super) sent: AtomicU32,
     pub(super) settled: AtomicU32,
-    /// What the facilitator does.
+    /// The facilitator's behaviour.
     pub(super) facilitator: Mutex<FacilitatorMood>,
-    /// What it was asked to list.
+    /// The resources that it was told to list.
     pub(super) listed: Mutex<Vec<Listing>>,
 }
 
-/// What a facilitator does when it is asked to execute a payment.
+/// How a facilitator responds to a request to execute a payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FacilitatorMood {
     Executes,

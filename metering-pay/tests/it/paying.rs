@@ -1,4 +1,4 @@
-//! What clients that pay see, from the first 402 to the receipt.
+//! The responses that paying clients see, from the first 402 to the receipt.
 
 use http::{Request, StatusCode};
 use metering_core::money::LedgerKind;

@@ -22,7 +22,7 @@ async fn without_a_key_a_payment_serves_one_request() {
     let message = body(&again)["message"].as_str().unwrap().to_owned();
     assert!(message.contains("this payment") && !message.contains("Idempotency-Key"), "{message}");
     assert_eq!(decoded(&again, "payment-response")["success"], true, "the payment was credited all the same");
-    // Others, by somebody who read the payment on the chain.
+    // Others, from someone who read the payment on the chain.
     for path in ["/quote?symbol=BTC", "/quote", "/dear"] {
         let other = scene.send(path, None, Some(&signed)).await;
         assert_eq!(refusal(&other), (409, "payment_credited".to_owned(), false), "{path}");
@@ -65,7 +65,8 @@ async fn fifty_at_once_are_credited_once() {
             tasks.spawn(async move { scene.send("/quote", key.as_ref(), Some(&signed)).await.status() });
         }
         let served = tasks.join_all().await.iter().filter(|status| **status == StatusCode::OK).count();
-        // One key spends what it bought: 0.05 pays for three calls, the last of which leaves the balance below zero.
+        // One key spends the credits that it bought: 0.05 pays for three calls, the last of which leaves the balance
+        // below zero.
         assert_eq!(served, if who == "one key" { 3 } else { 1 }, "{who}");
         assert_eq!(scene.node.sent.load(Ordering::SeqCst), 1, "{who}");
         scene.assert_credited_what_was_received().await;

@@ -1,4 +1,4 @@
-//! Payments that revert when they are mined, at the service's cost: given up at once, limited, and paused.
+//! Payments that revert when they are mined, at the service's cost: abandoned immediately, limited, and paused.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -127,12 +127,12 @@ async fn wallets_with_code_pay_only_if_the_operator_allows_it() {
     let strict = scene.without_contract_wallets();
     let signed = of_contract(&scene, 0x41, 1);
     assert_outcome(&outcome(&strict, &signed).await, REFUSED);
-    // An account with a delegation (EIP-7702) signs with its key, and the token asks its code.
+    // An account with a delegation (EIP-7702) signs with its key, and the token calls its code.
     scene.node.ledger().contracts.insert(Wallet::of(1).address);
     let delegated = scene.signed(1, SMALL, 1);
     assert_outcome(&outcome(&strict, &delegated).await, REFUSED);
     assert_eq!((mined(&scene), scene.record(&signed).await, scene.record(&delegated).await), ((0, 0), None, None));
-    // What is executed already is credited.
+    // Executed payments are credited.
     scene.node.by_stranger(vec![super::ledger::Call::Execute(delegated.clone())]);
     assert_served(&strict.send("/quote", None, Some(&delegated)).await);
     assert_outcome(&outcome(&scene, &signed).await, PAID);

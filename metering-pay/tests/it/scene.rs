@@ -120,7 +120,7 @@ impl Scene {
         self.on(OfferSettings { reverts, ..terms() })
     }
 
-    /// The same service, which takes no payments of wallets with code.
+    /// The same service, which refuses payments of wallets with code.
     pub(super) fn without_contract_wallets(&self) -> Self {
         self.on(OfferSettings { contract_wallets: false, ..terms() })
     }
@@ -206,7 +206,7 @@ impl Scene {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
     }
 
-    /// What regular tasks do, until nothing is left to do.
+    /// Runs the regular tasks until nothing is left to do.
     pub(super) async fn keep_up(&self) {
         for _ in 0..4 {
             self.wait(70).await;
@@ -217,7 +217,7 @@ impl Scene {
         self.wait(20).await;
     }
 
-    /// All accounts together were credited what the recipient received.
+    /// The credits of all accounts together equal the recipient's receipts.
     pub(super) async fn assert_credited_what_was_received(&self) {
         let accounts = self.store.accounts(None, 1_000).await.unwrap().items;
         let credited: i64 = accounts.iter().map(|account| account.totals.purchased.atoms()).sum();
@@ -226,7 +226,7 @@ impl Scene {
     }
 }
 
-/// What this many units of the token buy.
+/// The credits that this many units of the token buy.
 pub(super) fn atoms(units: u128) -> i128 {
     let one: metering_core::Credits = "0.000001".parse().unwrap();
     i128::try_from(units).unwrap() * i128::from(one.atoms())
@@ -293,7 +293,7 @@ fn service(
     (Arc::new(service.with_request_payments(Arc::clone(&payments) as _)), payments)
 }
 
-/// The offer that an authorization takes, as a 402 has it.
+/// The offer that an authorization takes, in the form of a 402.
 pub(super) fn accepted(signed: &SignedAuthorization) -> Value {
     json!({
         "scheme": "exact", "network": "eip155:84532", "amount": signed.authorization.value.get().to_string(),
@@ -302,7 +302,7 @@ pub(super) fn accepted(signed: &SignedAuthorization) -> Value {
     })
 }
 
-/// What was signed, as in both versions.
+/// The signed message, as in both versions.
 pub(super) fn payload(signed: &SignedAuthorization) -> Value {
     let authorization = &signed.authorization;
     json!({

@@ -13,7 +13,7 @@ use super::ledger::CHAIN;
 use super::scene::{SMALL, Scene, accepted, assert_served, body, decoded, encoded, payment, payment_v1, refusal};
 use super::wallet::Wallet;
 
-/// The message that a 402 asks a wallet to sign.
+/// The message of a 402 for a wallet to sign.
 pub(super) async fn message(scene: &Scene, address: Address) -> Value {
     let response = scene.send("/quote", None, None).await;
     let extension = &decoded(&response, "payment-required")["extensions"]["sign-in-with-x"];
@@ -192,7 +192,7 @@ async fn what_is_wrong_with_a_sign_in_is_said_and_the_request_is_unpaid() {
         let refused = unpaid(&send(&scene, "/quote", &signed_by(1, &message)).await);
         assert!(refused.contains(why), "{message}: {refused}");
     }
-    // Nobody else can sign for the wallet, or change what it signed.
+    // Nobody else can sign for the wallet, or change the message that it signed.
     let own = sign_in(&scene, 1).await;
     let by_thief = signed_by(4, &good);
     let signature = Wallet::of(1).sign_digest(digest(&good));
@@ -205,10 +205,10 @@ async fn what_is_wrong_with_a_sign_in_is_said_and_the_request_is_unpaid() {
         assert!(refused.contains("SIGN-IN-WITH-X") || refused.contains("signature is not by 0x"), "{refused}");
         assert!(scene.payments.signed_in_key(header, None).await.is_err());
     }
-    // As the wallet of somebody who has no account.
+    // As the wallet of someone who has no account.
     assert!(unpaid(&send(&scene, "/quote", &sign_in(&scene, 4).await).await).contains("has no account"));
     assert_eq!((scene.served(), scene.balance_of(1).await, scene.account_of(4).await), (1, "0.03".to_owned(), None));
-    // None of that used up the nonce.
+    // None of these used the nonce.
     assert_served(&send(&scene, "/quote", &signed_by(1, &good)).await);
 }
 
@@ -237,7 +237,7 @@ async fn a_key_and_a_payment_come_before_a_sign_in() {
     assert_served(&send(&scene, "/quote", &header).await);
     let twice = Request::get("/quote").header("sign-in-with-x", &header).header("sign-in-with-x", &header);
     assert_eq!(refusal(&scene.ask(twice.body(String::new()).unwrap()).await).0, 400);
-    // Where only keys can pay, wallets cannot sign in.
+    // If only keys can pay, wallets cannot sign in.
     let header = sign_in(&scene, 1).await;
     let scene = scene.with_keys_only();
     let response = send(&scene, "/quote", &header).await;

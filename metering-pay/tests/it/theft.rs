@@ -1,7 +1,7 @@
 //! The theft game for payments that come with requests: honest agents and a thief, who sees every authorization that
 //! was sent to the chain, move in random order, while blocks are replaced, sources fail and processes stop. In the end,
-//! the credits of each account are what its payments moved, every token received is credited, no payment of an honest
-//! wallet is in an account of the thief, and the thief never signed in with what an honest wallet sent to sign in.
+//! the credits of each account equal its payments, every token received is credited, no payment of an honest wallet is
+//! in an account of the thief, and the thief never signed in with an honest wallet's sign-in message.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -67,9 +67,9 @@ struct Game {
     scene: Scene,
     thief: (ApiKey, AccountId),
     payments: Vec<SignedAuthorization>,
-    /// What honest wallets sent to sign in, whatever came of it.
+    /// The sign-in messages of honest wallets, whatever their outcome.
     sign_ins: Vec<String>,
-    /// Whether one transaction executed several payments: it credits one of them, and an operator assigns the others.
+    /// Whether one transaction executed several payments: one of them is credited, and an operator assigns the others.
     has_batches: bool,
 }
 
@@ -78,7 +78,7 @@ impl Game {
         self.payments.get(index.checked_rem(self.payments.len())?).cloned()
     }
 
-    /// The authorization, if the thief can know it: it is its own, or was accepted and may have been sent to the chain.
+    /// The authorization, if the thief can have it: it is its own, or was accepted and may have been sent to the chain.
     async fn known_to_thief(&self, index: usize) -> Option<SignedAuthorization> {
         let signed = self.payment(index)?;
         let is_own = signed.authorization.from == Wallet::of(THIEF).address;
@@ -136,7 +136,7 @@ impl Game {
                     true => self.scene.payments.signed_in_key(header, None).await.is_ok(),
                     false => send_signed_in(&self.scene, "/quote", header).await.status() == 200,
                 };
-                assert!(!is_taken, "the thief signed in as somebody else");
+                assert!(!is_taken, "the thief signed in as someone else");
             }
             Move::Mines => self.scene.node.mine(),
             Move::MinesAtOnce(mines) => self.scene.node.mines.store(mines, Ordering::SeqCst),
@@ -161,7 +161,7 @@ impl Game {
         }
     }
 
-    /// The chain recovers, and everybody sends again what they signed.
+    /// The chain recovers, and all wallets send their signed messages again.
     async fn end(&mut self) {
         self.scene.node.is_down.store(false, Ordering::SeqCst);
         self.scene.node.mines.store(true, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! Payments for what a request uses (the scheme `upto`), from the offer to the transfer.
+//! Payments for the usage of a request (the scheme `upto`), from the offer to the transfer.
 
 use std::convert::Infallible;
 use std::sync::atomic::Ordering;

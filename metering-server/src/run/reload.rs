@@ -301,8 +301,7 @@ impl Parts {
         let headers = HeaderSettings::new(&config.gateway)?;
         let upstreams = assembly::named_upstreams(config, app.gateway.named_upstreams())?;
         let gateway = Arc::new(app.gateway.reconfigured(Arc::clone(&service), headers, upstreams));
-        let (pages, documents) = (Arc::new(pages), Arc::new(documents));
-        let published_keys = Arc::default();
+        let (pages, documents, published_keys) = (Arc::new(pages), Arc::new(documents), Arc::default());
         Ok(Arc::new(App { service, gateway, receipts, published_keys, pages, documents, ..(**app).clone() }))
     }
 

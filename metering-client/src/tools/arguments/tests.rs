@@ -75,7 +75,7 @@ fn invalid_parameters_are_rejected_by_name() {
     const TEXT: &str = "must be text, not empty and without control characters";
     const KNOWN: &str = "this tool has no such argument; it takes token, max_cost";
     const INTEGER: &str = "must be an integer, such as 42";
-    // route, arguments, the name, what is wrong
+    // route, arguments, the name, the problem
     let table = [
         (TOKEN, json!({}), "token", "is required"),
         (TOKEN, json!({"token": null}), "token", TEXT),
@@ -219,7 +219,7 @@ fn body_is_sent_as_json() {
         (any, json!({"body": {}}), Some("{}")),
         (any, json!({"body": {"a": [1, 0.1, "\u{7}é"]}}), Some("{\"a\":[1,0.1,\"\\u0007é\"]}")),
         (chat, json!({"model": "m", "body": {"q": "x"}}), Some("{\"q\":\"x\"}")),
-        // Whether it fits the schema is for the gateway to say.
+        // The gateway checks it against the schema.
         (chat, json!({"model": "m", "body": {"q": 1}}), Some("{\"q\":1}")),
         (chat, json!({"model": "m", "body": null}), Some("null")),
     ];

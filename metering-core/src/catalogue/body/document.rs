@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Document, E> {
-        // JSON Schema counts 1.0 and 5e1 as integers, and not every other parser does: they would use their default.
+        // JSON Schema counts 1.0 and 5e1 as integers, but some parsers do not, and would use their default.
         if let Ok(whole) = value.to_string().parse::<i64>() {
             return self.visit_i64(whole);
         }

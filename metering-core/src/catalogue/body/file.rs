@@ -21,7 +21,7 @@ const UNKNOWN: [(&str, Unknown); 3] =
 /// Reads the rules of a route, if it has any.
 ///
 /// # Errors
-/// The location of each problem, and what it is.
+/// The location and text of each problem.
 pub(in crate::catalogue) fn read_rules(
     endpoint: &Object<'_>,
     unknown: UnknownKeys,

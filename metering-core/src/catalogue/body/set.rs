@@ -1,4 +1,4 @@
-//! What is set in a body before it is forwarded, and what of the response is hidden again for that.
+//! Members that are set in a body before it is forwarded, and the response events that are hidden because of them.
 
 use serde_json::Value;
 
@@ -12,14 +12,14 @@ pub(super) struct SetRule {
     pub(super) values: Vec<(Pointer, Value)>,
     /// The client's body must have all of these values. A missing member counts as `null`.
     pub(super) when: Vec<(Pointer, Value)>,
-    /// What marks a response event that exists because of this rule, and was not requested by the client.
+    /// Identifies a response event that exists because of this rule, not because the client requested it.
     pub(super) hide: Vec<(Pointer, Value)>,
 }
 
-/// Events of a response that are not passed on to the client: the upstream sends them because of what the route has set
+/// Response events that are not passed on to the client: the upstream sends them because of a member that the route set
 /// in the request.
 ///
-/// OpenAI's `stream_options.include_usage` adds an event with the usage. A client that did not ask for it may not
+/// OpenAI's `stream_options.include_usage` adds an event with the usage. A client that did not request it may not
 /// expect an event without choices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HiddenEvents {
@@ -28,7 +28,7 @@ pub struct HiddenEvents {
 }
 
 impl SetRule {
-    /// Whether the rule applies to what the client sent.
+    /// Whether the rule applies to the client's body.
     pub(super) fn applies_to(&self, sent: &Value) -> bool {
         self.when.iter().all(|(pointer, value)| sent.pointer(pointer.as_str()).unwrap_or(&Value::Null) == value)
     }

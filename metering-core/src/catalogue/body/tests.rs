@@ -49,7 +49,7 @@ fn unknown_members_are_removed_refused_or_passed() {
     let part = |more: &str| {
         format!(r#"{{"model":"small","messages":[{{"role":"user","content":[{{"type":"text","text":"x"{more}}}]}}]}}"#)
     };
-    // what is sent, what is forwarded without unknown members, the pointers that are refused
+    // body, forwarded body without unknown members, rejected pointers
     let table: Vec<(String, String, &[&str])> = vec![
         (chat(""), chat(""), &[]),
         (chat(r#","extra_body":{"model":"large"}"#), chat(""), &["/extra_body"]),
@@ -60,10 +60,10 @@ fn unknown_members_are_removed_refused_or_passed() {
             chat(r#","stream_options":{"include_usage":true}"#),
             &["/stream_options/x"],
         ),
-        // Neither alternative knows the other's members.
+        // Neither alternative lists the other's members.
         (part(r#","url":"u""#), part(""), &["/messages/0/content/0/url"]),
         (part(r#","a/b~":1"#), part(""), &["/messages/0/content/0/a~1b~0"]),
-        // Objects that no schema says anything about, or that accept everything.
+        // Objects that no schema describes, or that accept everything.
         (chat(r#","metadata":{"any":{"thing":1}}"#), chat(r#","metadata":{"any":{"thing":1}}"#), &[]),
         (chat(r#","labels":{"a":"x","b":{"c":1}}"#), chat(r#","labels":{"a":"x","b":{"c":1}}"#), &[]),
         (chat(r#","schema":{"x-a":"1","b":2}"#), chat(r#","schema":{"x-a":"1"}"#), &["/schema/b"]),
@@ -150,7 +150,7 @@ fn schema_refuses_with_the_pointer_and_without_the_value() {
 fn values_are_set_when_the_rule_applies() {
     let usage = r#"{"/stream_options/include_usage": true, "when": {"/stream": true}, "hide": {"/choices": []}}"#;
     let options = |options: &str| chat(&format!(r#","stream":true,"stream_options":{options}"#));
-    // rules, what is sent, what is forwarded, whether the extra event is hidden
+    // rules, body, forwarded body, whether the extra event is hidden
     let table = [
         (usage, chat(r#","stream":true"#), options(r#"{"include_usage":true}"#), true),
         (usage, options(r#"{"include_usage":false}"#), options(r#"{"include_usage":true}"#), true),
@@ -203,7 +203,7 @@ fn numbers_and_the_order_of_members_stay() {
 
 #[test]
 fn rules_that_are_wrong_are_named() {
-    // rules, what the error has
+    // rules, text in the error
     let table = [
         (r#"{}"#, "request.schema is missing"),
         (r#"{"schema": {"typ": "object"}}"#, "did you mean type?"),

@@ -1,8 +1,8 @@
 //! Members of a body that are not in the route's schema.
 //!
-//! A member is known if the schema says something about it: JSON Schema's annotations of `properties`,
-//! `patternProperties` and `additionalProperties`, through all combinations of schemas, for those that fit the body.
-//! An object of which no schema names any member is free-form, and passes unchanged.
+//! A member is known if the schema describes it: JSON Schema's annotations of `properties`, `patternProperties` and
+//! `additionalProperties`, through all combinations of schemas, for those that fit the body. An object none of whose
+//! members the schema names is free-form, and passes unchanged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 use super::document::Document;
 use crate::catalogue::pointer::is_same_name;
 
-/// So many problems of one body are named.
+/// So several problems of one body are reported.
 pub(super) const PROBLEMS_MAX: usize = 8;
 
-/// What happens to members that are not in the schema.
+/// How members that are not in the schema are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Unknown {
     /// The request is refused.
@@ -50,7 +50,7 @@ impl<'r> KnownMembers<'r> {
         Self { by_object, names }
     }
 
-    /// Removes the others from the body, or refuses or passes them.
+    /// Removes unknown members from the body, refuses them, or passes them on.
     pub(super) fn apply(&self, unknown: Unknown, document: &mut Document) -> Result<(), BTreeMap<String, String>> {
         let mut walk = Walk { unknown, known: self, problems: BTreeMap::new() };
         walk.visit(document, "");
@@ -85,12 +85,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether an unknown member is forwarded. Notes a problem if the request is refused for it.
+    /// Whether an unknown member is forwarded. Records a problem if the request is refused for it.
     fn keeps(&mut self, name: &str, pointer: &str) -> bool {
         let problem = match self.unknown {
             Unknown::Remove => return false,
             Unknown::Refuse => "is not a field of this request; remove it".to_owned(),
-            // Some parsers would take it for the other.
+            // Some parsers would confuse it with the other.
             Unknown::Pass => match self.known.names.iter().find(|known| *known != name && is_same_name(name, known)) {
                 Some(known) => format!("must be spelled {known}"),
                 None => return true,

@@ -1,4 +1,4 @@
-//! The wanted pointers as a tree of their tokens, so that a scanner follows all of them at once.
+//! The wanted pointers as a tree of their tokens, so a scanner follows all of them at once.
 
 use super::scanned_value::ScannedValue;
 use crate::catalogue::pointer::Pointer;
@@ -64,14 +64,14 @@ impl Targets {
         &self.nodes[node].edges
     }
 
-    /// Passes on what was found at these nodes.
+    /// Passes on the value found at these nodes.
     pub(super) fn at(&self, nodes: &[usize], found: ScannedValue<'_>, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         for end in nodes.iter().flat_map(|node| &self.nodes[*node].ends) {
             take(*end, found);
         }
     }
 
-    /// Tells the pointers that end at or below a node that a name on their way is there again.
+    /// Notifies the pointers at or below a node that a name on their path occurred again.
     pub(super) fn below(&self, node: usize, take: &mut impl FnMut(usize, ScannedValue<'_>)) {
         let mut nodes = vec![node];
         while let Some(node) = nodes.pop() {

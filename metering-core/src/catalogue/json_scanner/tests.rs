@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::*;
 use crate::catalogue::pointer::Pointer;
 
-/// What is found at each of `pointers`, and the verdict.
+/// The values found at each of `pointers`, and the verdict.
 fn scan(pointers: &[&str], pieces: &[&[u8]]) -> (Vec<(usize, String)>, Verdict) {
     let pointers: Vec<_> = pointers.iter().map(|text| Pointer::parse(text).unwrap()).collect();
     let targets = Targets::new(&pointers);
@@ -34,7 +34,7 @@ fn scan(pointers: &[&str], pieces: &[&[u8]]) -> (Vec<(usize, String)>, Verdict) 
 
 #[test]
 fn values_are_found_at_pointers() {
-    // JSON, pointer, what is found
+    // JSON, pointer, value found
     let table: &[(&str, &str, &[&str])] = &[
         (" 12 ", "", &["12"]),
         (r#"{"a": 1.50e3}"#, "/a", &["1.50e3"]),
@@ -64,7 +64,7 @@ fn values_are_found_at_pointers() {
 #[test]
 fn long_strings_are_checked_to_their_end() {
     let letters = "x".repeat(200);
-    // What comes after 200 letters, the verdict.
+    // The text after 200 letters, the verdict.
     let table = [("", Verdict::Json), ("\\n\\\"", Verdict::Json), ("\n", Verdict::NotJson), ("\\x", Verdict::NotJson)];
     for (last, verdict) in table {
         for length in 100..200 {
@@ -88,7 +88,7 @@ fn next_text_is_read_as_by_a_new_scanner() {
         scanner.restart();
         assert!(!scanner.is_array());
     }
-    // The number of the text that was cut off may have gone on.
+    // The number that was cut off may have continued.
     assert_eq!(found, [b"1", b"3"]);
 }
 

@@ -1,14 +1,14 @@
-//! The string, name or number that a scanner reads: its start is kept, the rest is only counted.
+//! The string, name or number that a scanner reads: its start is kept, and the rest is only counted.
 
 use crate::catalogue::byte_search::position;
 
-/// How much is kept: more than a pointer's token or a number that can be read has.
+/// The number of bytes kept: more than the length of any pointer's token or readable number.
 const KEPT_BYTES: usize = 257;
 
 #[derive(Debug, Default)]
 pub(super) struct Text {
     start: Vec<u8>,
-    /// The length of all of it, decoded.
+    /// Its full length, decoded.
     bytes: u64,
     is_wanted: bool,
     escape: Escape,
@@ -25,7 +25,7 @@ enum Escape {
     Unicode(u8, u16),
 }
 
-/// What the bytes of a string led to.
+/// The result of reading the bytes of a string.
 pub(super) enum Step<'b> {
     /// The string continues.
     More,
@@ -35,7 +35,7 @@ pub(super) enum Step<'b> {
 }
 
 impl Text {
-    /// Begins a new text. What is not wanted is only checked.
+    /// Begins a new text. Unwanted values are only checked.
     pub(super) fn begin(&mut self, is_wanted: bool) {
         self.start.clear();
         (self.bytes, self.is_wanted, self.escape, self.high) = (0, is_wanted, Escape::None, None);
@@ -121,7 +121,7 @@ impl Text {
         true
     }
 
-    /// Adds a unit of UTF-16. One half of a pair without the other is read as a replacement character.
+    /// Adds a unit of UTF-16. Half of a surrogate pair is read as a replacement character.
     fn push_unit(&mut self, unit: u16) {
         match (self.high.take(), unit) {
             (Some(high), 0xdc00..=0xdfff) => self.push_units(&[high, unit]),
@@ -136,7 +136,7 @@ impl Text {
         }
     }
 
-    /// Ends a pair whose second half did not come.
+    /// Ends a pair whose second half is missing.
     fn end_pair(&mut self) {
         if let Some(high) = self.high.take() {
             self.push_units(&[high]);

@@ -118,7 +118,7 @@ fn documents_are_settled_too() {
         (r#"{"error": "x"}"#, Complete, true, "nothing"),
         ("no", Complete, true, "nothing"),
         (r#"{"usage": {"output": 3}}"#, Complete, true, "reported 0.03"),
-        // What an array that was cut off has reported.
+        // The report of an array that was cut off.
         (r#"[{"usage": 1}, {"choi"#, Abandoned, false, "missing"),
         (r#"{"choices": [{"delta": {"content": "abc"#, Broken, false, "delivered 0.05"),
         (r#"{"usage": {"output": 3}, "x"#, Broken, false, "reported 0.03"),

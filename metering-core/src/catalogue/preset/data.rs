@@ -27,7 +27,7 @@ static PRESETS: LazyLock<Vec<Preset>> = LazyLock::new(|| {
     FILES.iter().map(read).collect::<Result<_, _>>().expect("the built-in presets are valid")
 });
 
-/// What a preset says.
+/// The contents of a preset.
 #[derive(Debug)]
 pub(super) struct Preset {
     pub(super) name: &'static str,
@@ -48,12 +48,12 @@ pub(super) struct Preset {
 #[serde(deny_unknown_fields)]
 pub(super) struct UnitRule {
     pub(super) name: String,
-    /// The unit whose price it has if it has none of its own.
+    /// The unit whose price it uses if it has none of its own.
     pub(super) of: Option<String>,
     /// Whether the count of `of` leaves it out. Otherwise it is part of that count.
     #[serde(default)]
     pub(super) beside: bool,
-    /// What is added up for its count, as in `report`.
+    /// The parts that are added up for its count, as in `report`.
     pub(super) at: Vec<Box<RawValue>>,
     /// The texts whose length bounds its count, as in `delivered`.
     #[serde(default)]

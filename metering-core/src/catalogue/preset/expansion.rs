@@ -51,7 +51,7 @@ impl<'f> Expansion<'f> {
     /// A route's text, with its preset written out.
     ///
     /// # Errors
-    /// What is wrong with what it says besides its preset.
+    /// The problem with the keys that it has besides its preset.
     pub(in crate::catalogue) fn route<'j>(&mut self, endpoint: &'j RawValue) -> Result<Cow<'j, str>, Problems> {
         let text = match has_preset(endpoint.get()) {
             true => {
@@ -124,7 +124,7 @@ impl<'f> Expansion<'f> {
         Ok(merged(route, base, written))
     }
 
-    /// A list of models: written out, from a file, or a list of such, each of which changes the ones before.
+    /// A list of models: inline, from a file, or a list of these, in which later ones override earlier ones.
     fn models(&self, models: Tree, location: &str) -> Result<Tree, String> {
         if let Some(name) = models.get("file").and_then(Tree::as_string) {
             let text = (self.files)(&name).map_err(|problem| format!("{location}.file: {name}: {problem}"))?;
@@ -147,13 +147,14 @@ impl<'f> Expansion<'f> {
     }
 }
 
-/// Whether a route has a preset. What is wrong with it otherwise is found later.
+/// Whether a route has a preset. Other problems are found later.
 fn has_preset(endpoint: &str) -> bool {
     let price = Object::read(endpoint, "").and_then(|endpoint| endpoint.object("price"));
     price.is_ok_and(|price| price.is_some_and(|price| price.has("preset")))
 }
 
-/// Names the models in what a preset says of requests: one in its example; all that may be sent, if requests are free.
+/// Puts the models into the preset's description of requests: one in its example; all allowed ones, if requests are
+/// free.
 fn set_models(preset: &Preset, base: &mut Tree, sold: &[(String, Tree)], is_free: bool) {
     if preset.model.get("json").is_none() {
         return;
@@ -177,7 +178,7 @@ fn set_models(preset: &Preset, base: &mut Tree, sold: &[(String, Tree)], is_free
     }
 }
 
-/// The price: the preset's, with what the route says besides.
+/// The price: the preset's, with the route's own keys.
 fn written_price(preset: &Preset, base: &mut Tree, mut sold: Vec<(String, Tree)>, own: Tree) -> Tree {
     let active = Active::of(preset, &sold);
     for (_, model) in &mut sold {
@@ -201,7 +202,7 @@ fn written_price(preset: &Preset, base: &mut Tree, mut sold: Vec<(String, Tree)>
     price
 }
 
-/// The route's own keys in their order, each merged into what the preset says, and then the rest of the preset.
+/// The route's own keys in their order, each merged into the preset's, and then the rest of the preset.
 fn merged(route: Tree, mut base: Tree, price: Tree) -> Tree {
     let set = base.get("request").and_then(|request| request.get("set")).cloned();
     let mut members = Vec::new();

@@ -40,7 +40,7 @@ fn entry(name: &str, model: &Tree) -> Tree {
     entry
 }
 
-/// The price of one unit, exactly. What cannot be read is a problem of the routes that sell the model.
+/// The price of one unit, exactly. Unreadable values are a problem of the routes that sell the model.
 fn of_one(model: &Tree, unit: &str) -> Option<Tree> {
     let (key, price) = price_of(model, unit)?;
     let text = price.as_string().unwrap_or_else(|| price.to_json());

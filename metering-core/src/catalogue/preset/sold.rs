@@ -5,7 +5,7 @@ use super::units::{drop_foreign_units, price_of};
 use crate::catalogue::json_tree::Tree;
 use crate::catalogue::problem::Problems;
 
-/// The key of a model that says which presets sell it.
+/// The key of a model that names the presets that sell it.
 const PRESETS_KEY: &str = "presets";
 
 /// A list of models, by name.

@@ -12,7 +12,7 @@ fn written(price: &str, shared: &str) -> Result<Catalogue, String> {
     Catalogue::from_json(&text).map_err(|error| error.to_string())
 }
 
-/// The price of the only route, as it is written out.
+/// The price of the only route, expanded.
 fn price(catalogue: &Catalogue) -> Value {
     serde_json::from_str::<Value>(catalogue.json()).unwrap()["endpoints"][0]["price"].clone()
 }
@@ -62,7 +62,7 @@ fn units_that_no_model_prices_are_part_of_what_they_belong_to() {
             "reasoning_tokens": "/usage/completion_tokens_details/reasoning_tokens",
         })
     );
-    // Anthropic counts what is cached beside its input tokens, and Google its thoughts beside the output.
+    // Anthropic counts cached tokens apart from its input tokens, and Google counts thoughts apart from the output.
     let of = |name: &str| json!({"max": [format!("/message/usage/{name}"), format!("/usage/{name}")]});
     let anthropic = r#"{"preset": "anthropic-messages"}"#;
     assert_eq!(
@@ -231,7 +231,11 @@ fn mistakes_are_named() {
             "price.models.file: m.json: this catalogue is not",
         ),
         (r#"{"preset": "openai-chat", "models": 5}"#, "", "price.models: must be an object, or a list of objects"),
-        (r#"{"preset": "openai-chat", "models": {"a*b": MODEL}}"#, "", "price.models: a*b: an asterisk stands only at"),
+        (
+            r#"{"preset": "openai-chat", "models": {"a*b": MODEL}}"#,
+            "",
+            "price.models: a*b: an asterisk is only allowed at",
+        ),
         (
             r#"{"preset": "openai-chat", "models": {"a": {"max": "1", "units": {"input_tokens": "1"}}}}"#,
             "",

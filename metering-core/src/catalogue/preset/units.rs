@@ -1,7 +1,7 @@
-//! What a preset's units become: where they are reported, what bounds them, and their prices.
+//! Turns a preset's units into the route's: where they are reported, their limits, and their prices.
 //!
-//! A unit that no model prices is part of the unit that it belongs to, so that no token is free by accident and none is
-//! charged twice.
+//! A unit that no model prices is counted in its parent unit, so no token is free by accident and none is charged
+//! twice.
 
 use super::data::{Preset, UnitRule};
 use crate::catalogue::json_tree::Tree;
@@ -9,7 +9,7 @@ use crate::catalogue::upstream_file;
 
 /// The keys of a model that have amounts by unit.
 const BY_UNIT: [&str; 3] = ["units", "per_million", "limits"];
-/// Those of them with prices.
+/// The included units with prices.
 const PRICES: [&str; 2] = ["units", "per_million"];
 /// The key of a model that has such amounts for single upstreams.
 const UPSTREAMS: &str = upstream_file::KEY;
@@ -19,7 +19,7 @@ pub(super) fn price_of<'m>(model: &'m Tree, unit: &str) -> Option<(&'static str,
     PRICES.into_iter().find_map(|key| Some((key, model.get(key)?.get(unit)?)))
 }
 
-/// Removes what only other presets have: a list of models may be for several of them.
+/// Removes keys that only other presets have: a list of models may serve several presets.
 pub(super) fn drop_foreign_units(preset: &Preset, model: &mut Tree) {
     for key in BY_UNIT {
         let Some(Tree::Object(members)) = model.get_mut(key) else { continue };
@@ -35,7 +35,7 @@ pub(super) fn drop_foreign_units(preset: &Preset, model: &mut Tree) {
     at_upstreams(model, |terms| drop_foreign_units(preset, terms));
 }
 
-/// Changes what a model says of each upstream.
+/// Changes a model's settings for each upstream.
 fn at_upstreams(model: &mut Tree, change: impl Fn(&mut Tree)) {
     if let Some(Tree::Object(upstreams)) = model.get_mut(UPSTREAMS) {
         upstreams.iter_mut().for_each(|(_, terms)| change(terms));
@@ -72,7 +72,7 @@ impl<'p> Active<'p> {
         root
     }
 
-    /// Gives a model the price of each unit that it has none of: that of the unit's parent. The same goes for limits.
+    /// Gives a model a price for each unit without one: the price of the unit's parent. The same applies to limits.
     pub(super) fn fill(&self, model: &mut Tree) {
         for unit in &self.units {
             let mut parent = unit.of.as_deref().and_then(|name| self.preset.unit(name));
@@ -117,8 +117,8 @@ impl<'p> Active<'p> {
         Tree::Object(vec![("json".to_owned(), json)])
     }
 
-    /// Adds what makes up a unit: its own count, without the units in it that count on their own, and with those beside it
-    /// that do not.
+    /// Adds the parts of a unit: its own count, minus the included units that count on their own, plus the units beside
+    /// it that do not.
     fn add_terms<'u>(&'u self, unit: &'u UnitRule, is_added: bool, plus: &mut Vec<&'u str>, minus: &mut Vec<&'u str>) {
         if is_added {
             plus.extend(unit.at.iter().map(|at| at.get()));

@@ -6,7 +6,7 @@ const EVENTS: Option<&str> = Some("text/event-stream; charset=utf-8");
 const LINES: Option<&str> = Some("Application/X-NDJSON");
 const JSON: Option<&str> = Some("application/json");
 
-/// A price of 1 credit per input and 1000 per output, so that a cost shows both counts.
+/// A price of 1 credit per input and 1000 per output, so a cost shows both counts.
 fn chat() -> Arc<UsagePrice> {
     usage_price(
         r#"{"max": "500", "units": {"input": "1", "output": "1000"},
@@ -83,7 +83,7 @@ fn a_unit_can_be_in_several_places() {
 
 #[test]
 fn bodies_are_read_by_content_type() {
-    // content type, body, what is read
+    // content type, body, report
     let table: &[(Option<&str>, &str, Expected)] = &[
         (JSON, r#"{"usage": {"input": 3, "output": 2}}"#, Ok(Some("2003"))),
         (JSON, r#" {"usage": {"input": "3", "output": 2.5}} "#, Ok(Some("2503"))),

@@ -12,7 +12,7 @@ fn catalogue(route: &str) -> Result<Catalogue, String> {
     Catalogue::from_json(&text).map_err(|error| error.to_string())
 }
 
-/// A route whose models have what `models` says.
+/// A route whose models have these settings.
 fn by_model(models: &str) -> Result<Catalogue, String> {
     catalogue(&format!(
         r#""path": "/chat", "price": {{"max": "1", "model": {{"json": "/model"}}, "models": {{{models}}},
@@ -34,7 +34,7 @@ fn body_has_the_upstreams_name_and_else_every_byte_of_the_clients() {
            "big-*": {{{UNITS}, "upstreams": {{"b": {{"model": "vendor/*"}}, "c": {{"model": "one"}}}}}}"#
     ));
     let catalogue = catalogue.unwrap();
-    // body, upstream, what that gets; None for the client's
+    // body, upstream, the body that it gets; None for the client's
     let table = [
         (r#"{"model": "small"}"#, "a", Some(r#"{"model": "vendor/\"small\""}"#)),
         (r#"{"model": "small"}"#, "b", None),
@@ -98,7 +98,7 @@ fn mistakes_are_named() {
     // the catalogue, its problem
     let table = [
         (small(r#"{"d": {"model": "x"}}"#), "d, which is not an upstream of this route"),
-        (small(r#"{"a": {}}"#), "upstreams.a: says nothing; add model, or prices"),
+        (small(r#"{"a": {}}"#), "upstreams.a: is empty; add model, or prices"),
         (small(r#"{"a": {"model": ""}}"#), "upstreams.a.model: must be a name of 1 to 256 bytes"),
         (small(r#"{"a": {"model": "x*"}}"#), "upstreams.a.model: must be a whole name, because small is one"),
         (all(r#"{"a": {"model": "x*y"}}"#), "upstreams.a.model: must be a name"),

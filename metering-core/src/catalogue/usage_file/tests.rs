@@ -126,7 +126,7 @@ fn mistakes_are_named() {
         ),
         (
             format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"max": ["/a"], "plus": ["/b"]}}}}}}}}"#),
-            "price.report.json.input_tokens: max stands alone",
+            "price.report.json.input_tokens: max must be the only member",
         ),
         (
             format!(r#"{{{UNITS}, "report": {{"json": {{"input_tokens": {{"plus": ["a"]}}}}}}}}"#),
@@ -213,7 +213,7 @@ fn fields_without_effect_are_refused() {
 
 #[test]
 fn newer_prices_of_other_servers_are_read_as_far_as_possible() {
-    // price, how it is shown; none when it is unknown
+    // price, its text; none when it is unknown
     let table = [
         (format!(r#"{{"max": "1", {HEADER}, "newer": 1}}"#), Some("up to 1 credit, as each response reports")),
         (format!(r#"{{"max": "1", {HEADER}, "over": "newer"}}"#), Some("up to 1 credit, as each response reports")),

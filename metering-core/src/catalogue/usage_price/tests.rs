@@ -155,7 +155,7 @@ fn hold_without_an_estimate_is_the_maximum() {
     assert!(!tokens("").needs_request_body());
     let partial = tokens(r#", "estimate": {"bytes": "input_tokens"}"#);
     assert_eq!(partial.hold(Some(b"1")), credits("0.5"));
-    // Neither units that are free nor bodies of any kind stop an estimate by length.
+    // Free units and bodies of any kind do not prevent an estimate by length.
     let by_length = usage_price(
         r#"{"max": "1", "units": {"sent": "0.001", "received": "0"}, "report": {"json": {"sent": "/s", "received": "/r"}},
             "estimate": {"bytes": "sent"}}"#,

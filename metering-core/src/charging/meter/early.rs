@@ -23,13 +23,13 @@ pub enum EarlyDecision {
     /// Not decided yet, but it will clearly be accepted. Serve the request, and pass nothing of its response on before
     /// the decision.
     Expected(ExpectedCharge),
-    /// Not charged; do not serve it.
+    /// Not charged; do not serve the request.
     Refused(Refusal),
 }
 
 /// The receipt of a charge that may not be on disk yet. [`EarlyReceipt::on_disk`] makes it a [`Receipt`].
 ///
-/// If it is dropped, the charge stands once it is on disk.
+/// If it is dropped, the charge stays recorded once it is on disk.
 #[must_use = "nothing may be passed on before the charge is on disk"]
 pub struct EarlyReceipt {
     receipt: Receipt,
@@ -38,14 +38,14 @@ pub struct EarlyReceipt {
 }
 
 impl Meter {
-    /// Charges a request like [`Meter::charge`], and returns when it is decided, which may be before it is on disk, or when
-    /// the decision is clear: so that the request can be served meanwhile. A refusal comes after the flush, as with
-    /// [`Meter::charge`].
+    /// Charges a request like [`Meter::charge`], and returns as soon as it is decided, perhaps before it is on disk, or
+    /// as soon as the decision is clear: the request can be served in the meantime. A refusal comes after the flush, as
+    /// with [`Meter::charge`].
     ///
-    /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any other
-    /// store, this returns at once if the charge will clearly be accepted: if this meter charged the same key, for a
-    /// request to the same route from the same address, within the last second, and what that left of the balance and
-    /// of the rate limits is far more than the charge takes. Everything else, holds and charges with a request id wait as
+    /// Only a store that [commits on a thread of its own](crate::Store::commit_from) has a decision early. With any
+    /// other store, this returns at once if the charge will clearly be accepted: if this meter charged the same key,
+    /// for a request to the same route from the same address, within the last second, and the remaining balance and
+    /// rate limits were far more than the charge needs. Everything else, holds and charges with a request id wait as
     /// with [`Meter::charge`].
     ///
     /// ```
@@ -119,7 +119,7 @@ impl EarlyDecision {
 }
 
 impl EarlyReceipt {
-    /// Who was charged how much, if it gets to disk.
+    /// The account and amount of the charge, if it gets to disk.
     #[must_use]
     pub const fn receipt(&self) -> &Receipt {
         &self.receipt
@@ -140,7 +140,8 @@ impl EarlyReceipt {
     /// Waits until the charge is on disk.
     ///
     /// # Errors
-    /// When it did not get there: pass nothing on. Nothing was charged, unless [`MeterError::outcome_is_unknown`].
+    /// When the charge did not get to disk: pass nothing on. Nothing was charged, unless
+    /// [`MeterError::outcome_is_unknown`].
     pub async fn on_disk(mut self) -> Result<Receipt, MeterError> {
         self.flushed().await?;
         Ok(self.receipt)
@@ -149,7 +150,7 @@ impl EarlyReceipt {
     /// Waits as [`EarlyReceipt::on_disk`] does, and keeps the receipt: the future may be dropped, and another one awaited.
     ///
     /// # Errors
-    /// As [`EarlyReceipt::on_disk`].
+    /// See [`EarlyReceipt::on_disk`].
     pub async fn flushed(&mut self) -> Result<(), MeterError> {
         if let Some(flush) = &mut self.flush {
             flush.flushed().await?;

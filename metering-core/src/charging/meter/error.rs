@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::store::StoreError;
 
-/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`] says so.
+/// Why a charge was not decided. Nothing was charged, unless [`MeterError::outcome_is_unknown`] returns true.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeterError {

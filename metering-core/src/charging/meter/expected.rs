@@ -20,9 +20,9 @@ use crate::trace;
 /// disk.
 ///
 /// Serve the request, and pass nothing of its response on before the decision. If the charge is refused after all, drop
-/// the response, and send the refusal. There is no receipt before: no balance, no rate limits.
+/// the response, and send the refusal. Before that, there is no receipt: no balance, no rate limits.
 ///
-/// If this is dropped, the charge stands once it is accepted.
+/// If this is dropped, the charge stays recorded once it is accepted.
 #[must_use = "nothing may be passed on before the charge is decided"]
 pub struct ExpectedCharge {
     account: AccountId,

@@ -1,4 +1,5 @@
-//! [`HoldGuard`]: a hold of a request that this process serves. It is settled once, whatever happens to the request.
+//! [`HoldGuard`]: a hold of a request that this process serves. It is settled exactly once, whatever happens to the
+//! request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use crate::money::credits::Credits;
 use crate::retry::RetryPolicy;
 use crate::trace;
 
-/// Settling is retried for as long as the process lives: only this process knows the cost.
+/// Settling is retried for as long as the process runs: only this process knows the cost.
 const RETRIES: RetryPolicy = RetryPolicy::exponential(Duration::from_millis(100), Duration::from_secs(5));
 
-/// A request whose credits are held. Capture what it cost; if the guard is dropped instead, the hold captures its
+/// A request whose credits are held. Capture the cost; if the guard is dropped instead, the hold captures its
 /// [fallback](crate::charging::HoldTerms::fallback).
 ///
 /// While the guard exists, its meter renews the lease of the hold, for a day at most. A request id without an
@@ -32,11 +33,11 @@ pub struct HoldGuard {
     receipt: Receipt,
     /// `None` once the hold is being settled.
     keeping: Option<Keeping>,
-    /// Boxed, because most requests note nothing and are moved often.
+    /// Boxed, because most requests record nothing and are moved often.
     noted: Option<Box<Noted>>,
 }
 
-/// What is known of the request when its hold is settled.
+/// The request's cost and tokens, as known when its hold is settled.
 #[derive(Default)]
 struct Noted {
     /// The tokens that it used.
@@ -45,7 +46,7 @@ struct Noted {
     upstream: Option<Arc<str>>,
 }
 
-/// What is needed to settle the hold and renew its lease.
+/// The data needed to settle the hold and renew its lease.
 struct Keeping {
     queue: Queue,
     open: Arc<OpenHolds>,
@@ -55,7 +56,7 @@ impl HoldGuard {
     /// A guard for the hold of this receipt.
     ///
     /// # Errors
-    /// The receipt, if it is not that of a hold.
+    /// The receipt, if it does not belong to a hold.
     #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
     pub(super) fn new(receipt: Receipt, queue: Queue, open: Arc<OpenHolds>) -> Result<Self, Receipt> {
         let Some(held) = receipt.hold else { return Err(receipt) };
@@ -63,7 +64,7 @@ impl HoldGuard {
         Ok(Self { receipt, keeping: Some(Keeping { queue, open }), noted: None })
     }
 
-    /// What is held, and for whom.
+    /// The held amount, and its account.
     #[must_use]
     pub const fn receipt(&self) -> &Receipt {
         &self.receipt
@@ -86,7 +87,7 @@ impl HoldGuard {
         self.noted.get_or_insert_default().upstream = Some(upstream);
     }
 
-    /// Captures what the request cost, at most what is held, and releases the rest. When this returns, it is on disk.
+    /// Captures the request's cost, at most the hold, and releases the rest. When this returns, it is on disk.
     ///
     /// Once the returned future has been polled, it is captured even if the future is dropped, and tried again for as
     /// long as the store is unavailable: use a timeout where a client waits. [`HoldUpdated::changed`] is `false` if the
@@ -98,8 +99,8 @@ impl HoldGuard {
         self.settle(HoldAction::Capture { cost, may_exceed: false }).await
     }
 
-    /// Captures what the request cost, even if that is more than is held. The balance may then go below zero, and the
-    /// budgets of its keys may be exceeded.
+    /// Captures the request's cost, even if it exceeds the hold. The balance may then go below zero, and the budgets of
+    /// its keys may be exceeded.
     ///
     /// # Errors
     /// As [`HoldGuard::capture`].

@@ -15,7 +15,7 @@ use crate::trace;
 /// The decision on a hold.
 #[derive(Debug)]
 pub enum HoldDecision {
-    /// It is held; serve the request, and capture what it cost.
+    /// It is held; serve the request, and capture its cost.
     Held(HoldGuard),
     /// Nothing is held; do not serve the request.
     Refused(Refusal),
@@ -32,8 +32,8 @@ impl MeterError {
 impl Meter {
     /// Holds the price of a request whose cost is known only afterwards. When this returns, the decision is on disk.
     ///
-    /// The guard captures what the request cost, and the rest returns to the balance. If the process ends first,
-    /// another process with a meter on the store captures the fallback when the lease has ended.
+    /// The guard captures the request's cost, and the rest returns to the balance. If the process ends first, another
+    /// process with a meter on the store captures the fallback when the lease has ended.
     ///
     /// ```
     /// use std::time::Duration;
@@ -68,7 +68,7 @@ impl Meter {
             Decision::Refused(refusal) => Ok(HoldDecision::Refused(refusal)),
             Decision::Accepted(receipt) => match self.guard(receipt) {
                 Ok(guard) => Ok(HoldDecision::Held(guard)),
-                Err(receipt) => unreachable!("the receipt of a hold says what is held: {receipt:?}"),
+                Err(receipt) => unreachable!("the receipt of a hold has the held amount: {receipt:?}"),
             },
         }
     }
@@ -76,14 +76,14 @@ impl Meter {
     /// Takes over the hold of a receipt: settles it with the guard, and renews its lease until then.
     ///
     /// # Errors
-    /// The receipt, if it is not that of a hold.
+    /// The receipt, if it does not belong to a hold.
     #[expect(clippy::result_large_err, reason = "the receipt is handed back")]
     pub fn guard(&self, receipt: Receipt) -> Result<HoldGuard, Receipt> {
         HoldGuard::new(receipt, self.queue.clone(), Arc::clone(&self.open))
     }
 
     /// Settles a hold that has no guard in this process, or renews its lease. Waits if the queue is full, because the
-    /// service owes it.
+    /// refund must be made.
     ///
     /// # Errors
     /// [`MeterError::NoSuchHold`], or when it could not be recorded.

@@ -22,11 +22,11 @@ pub(super) struct InCommit<'a> {
     of: &'a Postings,
     /// How many postings it has.
     size: usize,
-    /// Those without an outcome yet.
+    /// Postings without an outcome yet.
     replies: Vec<ReplySender>,
-    /// Those that get their outcome when it is on disk.
+    /// Callers that get their outcome when it is on disk.
     kept: Vec<(ReplySender, Outcome)>,
-    /// Those that have their outcome, and go ahead while it is flushed.
+    /// Callers that have their outcome, and proceed while it is flushed.
     ahead: Vec<ReplySender>,
     lanes: Vec<usize>,
     spans: Vec<Span>,
@@ -69,7 +69,8 @@ impl<'a> InCommit<'a> {
         (postings, in_commit)
     }
 
-    /// Takes the outcomes of a batch that is being flushed. Callers that want theirs early get it, if it is a charge.
+    /// Takes the outcomes of a batch that is being flushed. A caller of a charge that requested an early outcome gets
+    /// it.
     pub(super) fn decided(&mut self, outcomes: Vec<Outcome>) {
         let replies = self.replies_to(&outcomes);
         let mut round = Round::default();
@@ -115,7 +116,7 @@ impl<'a> InCommit<'a> {
     }
 
     fn succeed(&mut self, round: &mut Round) {
-        assert!(self.replies.is_empty(), "a store hands over the outcomes of what it commits");
+        assert!(self.replies.is_empty(), "a store hands over the outcomes of each commit");
         let (kept, ahead, stats) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.ahead), &self.of.stats);
         if !ahead.is_empty() || kept.iter().any(|(_, outcome)| MeterStats::is_written(outcome)) {
             stats.count_success();
@@ -142,14 +143,14 @@ impl<'a> InCommit<'a> {
         for reply in ahead {
             reply.flushed(Err(failure()), round);
         }
-        // Outcomes that were kept have not happened.
+        // Held-back outcomes have not happened.
         let kept = std::mem::take(&mut self.kept).into_iter().map(|(reply, _)| reply);
         for reply in std::mem::take(&mut self.replies).into_iter().chain(kept) {
             let _ = reply.send(Err(failure()), round);
         }
     }
 
-    /// Releases a hold whose caller has gone: the request will not be served. A charge stays recorded.
+    /// Releases a hold whose caller has gone: the request will not be served. A charge is still recorded.
     fn release_unclaimed(&self, outcome: &Outcome) {
         let Outcome::Decided(Decision::Accepted(receipt)) = outcome else { return };
         if let Some(release) = receipt.hold_update(HoldAction::Release).filter(|_| !receipt.repeated) {

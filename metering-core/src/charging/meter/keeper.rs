@@ -18,21 +18,21 @@ use crate::store::{Store, StoreError};
 
 /// How often leases are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// A lease is renewed after this part of it, so that several renewals can fail before it ends.
+/// A lease is renewed after this part of it, so several renewals can fail before it ends.
 const RENEWALS_PER_LEASE: u32 = 4;
-/// A hold is no longer renewed after this time, because its request hangs.
+/// A hold is no longer renewed after this time, because its request is stuck.
 const RENEW_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often expired holds are looked for in the store.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// How long to wait after the store could not be asked: the other processes get time to renew their leases first.
+/// How long to wait after the store could not be read: the other processes get time to renew their leases first.
 const SWEEP_PAUSE: Duration = Duration::from_secs(60);
 /// How long after the end of its lease a hold is settled. The clocks of two nodes may differ by this much.
 const SWEEP_GRACE: Duration = Duration::from_secs(10);
 /// How many holds are settled in one batch.
 const SWEEP_BATCH: u32 = 1_000;
 
-/// What this process owes: the holds of the requests that it serves, and refunds that cannot be posted yet.
+/// This process's obligations: the holds of the requests that it serves, and refunds that cannot be posted yet.
 #[derive(Debug, Default)]
 pub(super) struct OpenHolds {
     holds: Mutex<HashMap<HoldId, OpenHold>>,
@@ -59,7 +59,7 @@ struct OpenHold {
     /// A request that is repeated has a guard for each attempt.
     guards: u32,
     opened_at: Instant,
-    /// When the lease is to be renewed.
+    /// When to renew the lease.
     renew_at: Instant,
 }
 
@@ -94,7 +94,7 @@ impl OpenHolds {
         OwedRefund(Arc::clone(self))
     }
 
-    /// Waits until no hold is open, and no refund is owed.
+    /// Waits until no hold is open, and no refund is waiting.
     pub(super) async fn settled(&self) {
         loop {
             let removed = self.removed.notified();
@@ -134,7 +134,7 @@ impl OpenHolds {
     }
 }
 
-/// What both tasks of a meter need.
+/// The state that both tasks of a meter share.
 #[derive(Clone)]
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn Store>,
@@ -192,8 +192,8 @@ impl Keeper {
     }
 
     /// Settles holds whose lease has ended, except those of this process: their renewal is late, not lost. Returns how
-    /// many were found. Does nothing while the clock differs from the store's: a clock that is ahead would end the
-    /// leases of requests that other processes serve.
+    /// many were found. Does nothing while the clock differs from the store's: a fast clock would end the leases of
+    /// requests that other processes serve.
     async fn settle_expired(&self, queue: &Queue) -> Result<usize, StoreError> {
         let before = self.clock.now();
         let stores = self.store.clock().await?;

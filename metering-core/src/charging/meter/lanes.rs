@@ -6,14 +6,14 @@
 //!
 //! A slow commit blocks only its own lanes.
 
-/// How many charges justify a concurrent commit. A commit takes no further lane once it has this many.
+/// How many charges justify a concurrent commit. A commit takes no more lanes once it has this many postings.
 const MIN_CONCURRENT_BATCH: usize = 64;
 
 /// Waiting items, by lane.
 #[derive(Debug)]
 pub(super) struct Lanes<T> {
     lanes: Vec<Lane<T>>,
-    /// The lane where the next commit starts, so that lanes take turns.
+    /// The lane where the next commit starts: lanes take turns.
     next: usize,
     /// Running commits, without slow ones.
     in_progress: usize,
@@ -25,7 +25,7 @@ struct Lane<T> {
     state: LaneState,
 }
 
-/// Who holds a lane.
+/// The holder of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LaneState {
     Free,
@@ -60,7 +60,7 @@ impl<T> Lanes<T> {
         self.lanes[lane].waiting.push(item);
     }
 
-    /// Whether what waits in a lane waits for a slow commit.
+    /// Whether the postings of a lane wait for a slow commit.
     pub(super) fn is_slow(&self, lane: usize) -> bool {
         self.lanes[lane].state == LaneState::SlowCommit
     }
@@ -94,7 +94,8 @@ impl<T> Lanes<T> {
             let lane = &mut self.lanes[number];
             let room = max_batch - batch.items.len();
             if batch.items.is_empty() && lane.waiting.len() <= room {
-                // The next batch is likely of this size: so it does not grow, and move, while others wait to add to it.
+                // The next batch is likely of this size: it then need not grow, and move, while others wait to add to
+                // it.
                 let next = Vec::with_capacity(lane.waiting.len());
                 batch.items = std::mem::replace(&mut lane.waiting, next);
             } else {

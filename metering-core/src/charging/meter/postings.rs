@@ -51,11 +51,11 @@ struct State {
     expected: VecDeque<(Instant, Vec<usize>)>,
     /// Commits in progress, slow ones too.
     in_progress: usize,
-    /// Since when postings wait although no commit is in progress: the store's thread is busy with something else.
+    /// Since when postings wait although no commit is in progress: the store's thread is busy with other work.
     waiting_since: Option<Instant>,
     /// Whether that takes too long.
     is_stuck: bool,
-    /// Who takes the next batch.
+    /// The task or thread that takes the next batch.
     taker: Taker,
     is_open: bool,
     is_broken: bool,
@@ -64,9 +64,9 @@ struct State {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taker {
-    /// The store's thread, which must be told of the next posting.
+    /// The store's thread, to notify of the next posting.
     StoreIdle,
-    /// The store's thread, which knows that postings wait.
+    /// The store's thread, already notified that postings wait.
     StoreActive,
     /// The meter's task, because the store has no thread for it.
     Task,
@@ -114,7 +114,7 @@ impl Postings {
         Some(!is_known)
     }
 
-    /// Notifies the committer that postings wait, if it could commit them now: after each commit it looks by itself.
+    /// Notifies the committer that postings wait, if it could commit them now: after each commit it checks by itself.
     pub(super) fn tell(self: &Arc<Self>, store: &dyn Store) {
         let mut state = self.state();
         if !state.lanes.is_due(self.max_batch) || state.taker == Taker::StoreActive {
@@ -145,7 +145,7 @@ impl Postings {
         batch.inspect(|batch| self.make_room(batch))
     }
 
-    /// The next batch, for the store's thread. If there is none, the store must be told of the next posting.
+    /// The next batch, for the store's thread. If there is none, notify the store of the next posting.
     pub(super) fn take_for_store(&self) -> Option<Batch<Request>> {
         let mut state = self.state();
         let batch = state.take(self.max_batch);
@@ -156,7 +156,7 @@ impl Postings {
         batch.inspect(|batch| self.make_room(batch))
     }
 
-    /// Whether more waits after a commit by the store's thread. If not, the store must be told of the next posting.
+    /// Whether more waits after a commit by the store's thread. If not, notify the store of the next posting.
     pub(super) fn is_more_for_store(&self) -> bool {
         let mut state = self.state();
         if !state.is_open {
@@ -174,7 +174,8 @@ impl Postings {
         self.permits.add_permits(batch.items.iter().filter(|request| request.has_permit).count());
     }
 
-    /// The commit of these lanes has ended. If the store is broken, so is the meter: what has not begun is rejected.
+    /// The commit of these lanes has ended. If the store is broken, so is the meter: postings whose commit has not
+    /// begun are rejected.
     pub(super) fn ended(&self, lanes: &[usize], is_broken: bool) {
         let mut state = self.state();
         state.in_progress -= 1;
@@ -187,7 +188,7 @@ impl Postings {
         }
     }
 
-    /// The meter's task has ended, perhaps with its runtime: what only it could commit is rejected.
+    /// The meter's task has ended, perhaps with its runtime: postings that only it could commit are rejected.
     pub(super) fn task_ended(&self) {
         let mut state = self.state();
         state.has_task_ended = true;
@@ -198,7 +199,7 @@ impl Postings {
         }
     }
 
-    /// Takes nothing more, and rejects what has not begun.
+    /// Accepts no more postings, and rejects those whose commit has not begun.
     fn give_up(&self, mut state: MutexGuard<'_, State>) {
         state.is_open = false;
         let waiting = state.lanes.take_all();
@@ -211,7 +212,7 @@ impl Postings {
         self.changed.notify_one();
     }
 
-    /// Takes nothing more. What waits is still committed.
+    /// Takes nothing more. Waiting postings are still committed.
     pub(super) fn close(&self) {
         self.state().is_open = false;
         self.changed.notify_one();
@@ -227,7 +228,8 @@ impl Postings {
         }
     }
 
-    /// Rejects the charges that wait for a slow commit, or for a store that begins none. Refunds are owed, so they wait.
+    /// Rejects the charges that wait for a slow commit, or for a store that begins none. Refunds must be made, so they
+    /// wait.
     pub(super) fn check_slow(&self) {
         let now = Instant::now();
         let mut state = self.state();
@@ -282,16 +284,16 @@ impl State {
         Some(batch)
     }
 
-    /// Notes since when postings wait without a commit in progress.
+    /// Records since when postings wait without a commit in progress.
     fn note_waiting(&mut self) {
         if self.waiting_since.is_none() && self.in_progress == 0 && !self.lanes.is_empty() {
             self.waiting_since = Some(Instant::now());
         }
     }
 
-    /// Puts a request into its lane, unless it may be rejected and would wait there for a slow commit. Charges go by
-    /// secret, so those of one key share a lane. Other keys of the account, and refunds, may be in other lanes; the store
-    /// serialises them.
+    /// Puts a request into its lane, unless it may be rejected and would wait there for a slow commit. Charges are
+    /// assigned to lanes by secret, so charges of one key share a lane. Other keys of the account, and refunds, may be
+    /// in other lanes; the store serialises them.
     fn assign_lane(&mut self, request: Request) -> Option<Request> {
         let lane = match &request.posting {
             Posting::Charge(charge) => self.lanes.of(charge.key.as_bytes()),
@@ -348,7 +350,7 @@ mod tests {
         assert!(postings.take_for_task().is_some());
     }
 
-    /// The task's runtime was shut down before the end of the turn with the first posting.
+    /// The task's runtime was shut down before the end of the turn with its first posting.
     #[tokio::test(start_paused = true)]
     async fn posting_after_the_task_has_ended_is_rejected() {
         let (postings, store) = (Arc::new(postings()), MemoryStore::new());

@@ -57,18 +57,18 @@ impl Queue {
         self.enqueue(posting, true, slot)
     }
 
-    /// Queues a posting that is owed: waits while the queue is full.
+    /// Queues a mandatory posting: waits while the queue is full.
     pub(super) async fn post(&self, posting: Posting) -> Result<Reply, MeterError> {
         self.0.postings.permits.acquire().await.map_err(|_| MeterError::Closed)?.forget();
         self.enqueue(posting, true, slot())
     }
 
-    /// Queues a posting that is owed, and waits for its outcome.
+    /// Queues a mandatory posting, and waits for its outcome.
     pub(super) async fn record(&self, posting: Posting) -> Result<Outcome, MeterError> {
         self.post(posting).await?.outcome().await
     }
 
-    /// Queues a posting that is owed, without waiting and although the queue may be full.
+    /// Queues a mandatory posting, without waiting and although the queue may be full.
     pub(super) fn post_now(&self, posting: Posting) -> Result<Reply, MeterError> {
         self.enqueue(posting, false, slot())
     }

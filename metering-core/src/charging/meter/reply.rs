@@ -1,7 +1,7 @@
 //! Reply slots: a commit writes an outcome into its posting's slot, and the caller awaits it.
 //!
-//! Most callers get the outcome when it is on disk. One with an early slot may get it when it is decided, and learns later
-//! that it is on disk, or that it did not get there.
+//! Most callers get the outcome when it is on disk. A caller with an early slot may get it when it is decided, and
+//! learns later whether it got to disk.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -16,17 +16,17 @@ use crate::store::StoreError;
 
 type Answer = Result<Outcome, MeterError>;
 
-/// A new slot: the end that answers, and the end that waits.
+/// A new slot: the sending end, and the waiting end.
 pub(super) fn slot() -> (ReplySender, Reply) {
     new_slot(false, None)
 }
 
-/// A new slot for a caller that goes ahead once it has the outcome ([`Reply::decided`]).
+/// A new slot for a caller that proceeds once it has the outcome ([`Reply::decided`]).
 pub(super) fn early_slot() -> (ReplySender, Reply) {
     new_slot(true, None)
 }
 
-/// A new slot for a caller that went ahead before the outcome.
+/// A new slot for a caller that proceeded before the outcome.
 pub(super) fn started_slot(started: Started) -> (ReplySender, Reply) {
     new_slot(false, Some(Box::new(started)))
 }
@@ -39,16 +39,16 @@ fn new_slot(is_early: bool, started: Option<Box<Started>>) -> (ReplySender, Repl
 struct Slot(Mutex<State>);
 
 enum State {
-    /// For an answer. The caller is known once it has looked.
+    /// The sending end of a slot. The caller is known once it has looked.
     Waiting(Option<Caller>),
     /// An outcome that is not on disk yet, and that the caller has not taken.
     Decided(Outcome),
     /// The caller has taken the outcome. It is known here once it waits for the flush.
     Flushing(Option<Caller>),
-    /// What became of an outcome that the caller took before.
+    /// Whether an outcome that the caller took early got to disk.
     Flushed(Result<(), MeterError>),
     Answered(Answer),
-    /// One end is gone, or the answer was taken.
+    /// One end is gone, or the outcome was taken.
     Ended,
 }
 
@@ -56,12 +56,13 @@ enum State {
 pub(super) struct ReplySender {
     slot: Arc<Slot>,
     is_early: bool,
-    /// The request, if its caller went ahead before the outcome. Boxed, because few do, and each posting is moved with this.
+    /// The request, if its caller proceeded before the outcome. Boxed, because few do, and each posting is moved with
+    /// this.
     started: Option<Box<Started>>,
     is_sent: bool,
 }
 
-/// The outcome that will come.
+/// The future outcome.
 pub(super) struct Reply(Arc<Slot>);
 
 impl Slot {
@@ -76,11 +77,11 @@ impl ReplySender {
         self.is_early
     }
 
-    /// Hands over an outcome that is not on disk yet; [`flushed`](Self::flushed) has to follow. The caller is woken when
+    /// Sends an outcome that is not on disk yet; call [`flushed`](Self::flushed) afterwards. The caller is woken when
     /// `round` ends.
     pub(super) fn decide(&self, outcome: Outcome, round: &mut Round) {
         let mut state = self.slot.state();
-        // A charge whose caller has gone stays recorded.
+        // A charge whose caller has gone is still recorded.
         let State::Waiting(caller) = &mut *state else { return };
         let caller = caller.take();
         *state = State::Decided(outcome);
@@ -90,8 +91,8 @@ impl ReplySender {
         }
     }
 
-    /// Tells whether the outcome that was handed over is on disk. An outcome that did not get there and that the caller
-    /// has not taken yet is gone.
+    /// Reports whether the outcome that was handed over is on disk. An outcome that did not get to disk, and that the
+    /// caller has not taken yet, is dropped.
     pub(super) fn flushed(mut self, flushed: Result<(), MeterError>, round: &mut Round) {
         self.is_sent = true;
         let mut state = self.slot.state();
@@ -110,7 +111,7 @@ impl ReplySender {
     /// Answers. The caller is woken when `round` ends.
     ///
     /// # Errors
-    /// The answer, if the caller has gone.
+    /// The outcome, if the caller has gone.
     #[expect(clippy::result_large_err, reason = "the answer is handed back")]
     pub(super) fn send(mut self, answer: Answer, round: &mut Round) -> Result<(), Answer> {
         self.is_sent = true;
@@ -130,7 +131,7 @@ impl ReplySender {
 }
 
 impl Drop for ReplySender {
-    /// Without an answer, the caller learns that there will be none.
+    /// If no outcome is sent, the caller learns that there will be none.
     fn drop(&mut self) {
         if self.is_sent {
             return;
@@ -146,30 +147,30 @@ impl Reply {
     /// Waits for the outcome.
     ///
     /// # Errors
-    /// When the posting was not recorded, or that is not known.
+    /// When the posting was not recorded, or that is unknown.
     pub(super) async fn outcome(mut self) -> Answer {
         poll_fn(|context| self.poll_outcome(context)).await
     }
 
-    /// Polls for what [`Reply::outcome`] waits for.
+    /// Polls for the outcome, as [`Reply::outcome`] does.
     pub(super) fn poll_outcome(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
         Pin::new(self).poll(context).map(|answer| answer.and_then(recorded))
     }
 
-    /// Waits for the outcome of an [early slot](early_slot). If it is not on disk yet, the reply is returned with it, and
-    /// [tells when it is](Self::flushed).
+    /// Waits for the outcome of an [early slot](early_slot). If it is not on disk yet, the reply is returned with it,
+    /// and [resolves when it is](Self::flushed).
     ///
     /// # Errors
-    /// As [`Reply::outcome`].
+    /// See [`Reply::outcome`].
     pub(super) async fn decided(mut self) -> Result<(Outcome, Option<Self>), MeterError> {
         let (outcome, is_on_disk) = poll_fn(|context| self.poll_decided(context)).await?;
         Ok((recorded(outcome)?, (!is_on_disk).then_some(self)))
     }
 
-    /// Waits until the outcome that was taken is on disk. The future can be dropped, and waited for anew.
+    /// Waits until the outcome that was taken is on disk. The future can be dropped, and another one awaited.
     ///
     /// # Errors
-    /// When it did not get there, or that is not known.
+    /// When it did not get to disk, or that is unknown.
     pub(super) async fn flushed(&mut self) -> Result<(), MeterError> {
         poll_fn(|context| self.poll_flushed(context)).await
     }
@@ -256,7 +257,7 @@ mod tests {
         pin!(future).poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Answers; returns the answer if the caller has gone.
+    /// Sends the outcome; returns it if the caller has gone.
     fn answer(sender: ReplySender) -> Option<Answer> {
         sender.send(Ok(Outcome::Settled), &mut Round::default()).err()
     }

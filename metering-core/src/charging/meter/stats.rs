@@ -9,7 +9,7 @@ use crate::charging::hold::{Hold, HoldUpdated, SettleReason};
 use crate::charging::posting::Outcome;
 use crate::charging::refusal::RefusalKind;
 
-/// What a meter has done since it started.
+/// A meter's counters since it started.
 ///
 /// ```
 /// use std::sync::atomic::Ordering::Relaxed;
@@ -54,9 +54,9 @@ pub struct MeterStats {
     pub commits: AtomicU64,
     /// Commits that failed.
     pub failed: AtomicU64,
-    /// Charges whose request [went ahead](crate::Meter::charge_early) before their commit failed: its response is dropped.
+    /// Charges whose request [started](crate::Meter::charge_early) before their commit failed: its response is dropped.
     pub failed_early: AtomicU64,
-    /// Charges that were refused after their request went ahead: its response is dropped. Also counted as
+    /// Charges that were refused after their request started: its response is dropped. Also counted as
     /// [refused](Self::refused).
     pub refused_early: AtomicU64,
     /// Charges and refunds that failed individually because the store could not record them.
@@ -70,7 +70,8 @@ pub struct MeterStats {
 }
 
 impl MeterStats {
-    /// Charges refused for reasons of this kind. Those that the full queue refused are [overloaded](Self::overloaded).
+    /// Charges refused for reasons of this kind. Charges that the full queue refused are
+    /// [overloaded](Self::overloaded).
     #[must_use]
     pub fn refused(&self, kind: RefusalKind) -> u64 {
         self.refused[kind as usize].load(Ordering::Relaxed)
@@ -96,12 +97,12 @@ impl MeterStats {
         }
     }
 
-    /// A commit that wrote something succeeded. Only that shows that the store works.
+    /// A commit that wrote something succeeded. Only a commit shows that the store works.
     pub(super) fn count_success(&self) {
         *self.failed_at.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Counts charges whose callers went ahead before the flush, once that has ended.
+    /// Counts charges whose callers proceeded before the flush, once that has ended.
     pub(super) fn count_early(&self, charges: usize, are_on_disk: bool) {
         let counter = if are_on_disk { &self.accepted } else { &self.failed_early };
         counter.fetch_add(u64::try_from(charges).unwrap_or(u64::MAX), Ordering::Relaxed);

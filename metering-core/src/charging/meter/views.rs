@@ -1,7 +1,7 @@
-//! What this node last saw of keys, and whether a request may be served before its charge is decided.
+//! The newest state of keys that this node has seen, and whether a request may be served before its charge is decided.
 //!
-//! A view is a guess of whether the upstream's work will be wasted, and of nothing else. The store decides every charge,
-//! and no response is passed on before that. So nothing here may reach a receipt, a header or the ledger.
+//! A view only predicts whether the upstream's work will be wasted. The store decides every charge, and no response is
+//! passed on before that. So no receipt, header or ledger entry may use it.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,12 +25,12 @@ use crate::usage::UsageLine;
 const MAX_AGE_MILLIS: i64 = 1_000;
 /// The balance must cover the price this many times. Other nodes, and other keys of the account, spend from it too.
 const MIN_PRICES: i64 = 100;
-/// More than one in this many of a rate limit's requests must be left, because other nodes and keys take some as well.
+/// More than one in this many of a rate limit's requests must be left, because other nodes and keys use some too.
 const RATE_RESERVE: u32 = 10;
 /// How many routes, each with the address of its client, are remembered of a key.
 const MAX_USES: usize = 8;
-/// A generation ends when it has this many keys; those not seen since the one before are then forgotten. So at most twice
-/// as many are remembered. A key takes about 450 bytes with four routes, and 200 fewer with one.
+/// A generation ends when it has this many keys; those not seen since the one before are then forgotten. So at most
+/// twice as many are kept. A key takes about 450 bytes with four routes, and 200 fewer with one.
 const GENERATION: usize = 16_384;
 
 /// The views of a meter. They stay empty if its store decides before it flushes.
@@ -50,13 +50,13 @@ struct State {
     started: HashMap<KeyHash, Ahead>,
 }
 
-/// What was last seen of a key.
+/// The last seen state of a key.
 struct View {
     account: AccountId,
     balance: Credits,
     rate: RateStatus,
     at: Timestamp,
-    /// What the key was used for. A key may be restricted to routes and networks, so the same must have been accepted.
+    /// The usage of the key. A key may be restricted to routes and networks, so the same must have been accepted.
     uses: Vec<Use>,
 }
 
@@ -73,7 +73,7 @@ struct Ahead {
     price: Credits,
 }
 
-/// The key of a charge, and where its request came from.
+/// The key of a charge, and the address of its request.
 #[derive(Clone, Copy)]
 pub(super) struct Used {
     key: KeyHash,
@@ -113,7 +113,7 @@ impl Views {
         Some(Started { views: Arc::clone(self), key, price, account })
     }
 
-    /// Takes what a commit shows of the keys that it charged. It began at `at`.
+    /// Records the state that a commit shows of the keys that it charged. The commit began at `at`.
     pub(super) fn note(&self, used: &[Option<Used>], outcomes: &[Outcome], at: Timestamp) {
         let mut state = self.state();
         for (used, outcome) in used.iter().zip(outcomes) {
@@ -121,7 +121,8 @@ impl Views {
             match outcome {
                 // A repeated result shows an earlier balance.
                 Outcome::Decided(Decision::Accepted(receipt)) if receipt.repeated => {}
-                // A key with a limit on its requests in flight is counted in the decision, so it has to wait for that.
+                // A key with a limit on its requests in flight is counted in the decision, so it must wait for the
+                // decision.
                 Outcome::Decided(Decision::Accepted(receipt)) if receipt.slot.is_none() => state.see(used, receipt, at),
                 _ => drop(state.forget(&used.key)),
             }
@@ -164,11 +165,11 @@ impl State {
 }
 
 impl View {
-    /// Whether the store will clearly accept a charge, with what was `started` before it and is not decided yet.
+    /// Whether the store will clearly accept a charge, given the charges `started` before it that are not decided yet.
     ///
-    /// Budgets are not seen, nor limits of parent keys: a refusal by one drops the view.
+    /// Budgets are not visible here, nor are limits of parent keys: a refusal by one drops the view.
     fn is_clearly_good(&self, charge: &Charge, started: Ahead, now: Timestamp) -> bool {
-        // A time in the future is that of a clock that was set back.
+        // A time in the future comes from a clock that was set back.
         let is_fresh =
             |at: Timestamp| (0..=MAX_AGE_MILLIS).contains(&now.unix_millis().saturating_sub(at.unix_millis()));
         let is_same = |used: &Use| used.line == charge.line && used.address == charge.address;
@@ -177,7 +178,7 @@ impl View {
         let is_covered = left.is_some_and(|left| left.is_positive() && left.atoms() >= needed);
         let limits = self.rate.limits;
         let windows = [(LimitWindow::Minute, limits.requests_per_minute), (LimitWindow::Day, limits.requests_per_day)];
-        // This one is in flight too.
+        // The request itself is in flight too.
         let in_flight = started.requests.saturating_add(1);
         let has_room = windows.into_iter().all(|(window, limit)| {
             let left = self.rate.remaining(window);
@@ -189,7 +190,7 @@ impl View {
 }
 
 impl Used {
-    /// Of each charge among the postings.
+    /// The key and the address of each charge among the postings.
     pub(super) fn by(postings: &[Posting]) -> Vec<Option<Self>> {
         let of = |posting: &Posting| match posting {
             Posting::Charge(charge) => Some(Self { key: charge.key, address: charge.address }),
@@ -205,7 +206,7 @@ impl Started {
         &self.account
     }
 
-    /// The charge has an answer. If it is not accepted, the request was started in vain.
+    /// The charge has an outcome. If it is not accepted, the request was started in vain.
     pub(super) fn ended(self, answer: &Result<Outcome, MeterError>) {
         let stats = &self.views.stats;
         let counter = match answer {

@@ -1,8 +1,8 @@
 //! Batches wake-ups in both directions between a thread with callers and the committer.
 //!
-//! Waking a task of another thread's runtime costs a system call. A commit may answer hundreds of callers of one thread,
-//! so the thread is woken once, and a task on it wakes the callers. The same task runs after the tasks that are ready, and
-//! then notifies the committer of what they posted, which so gets into one commit.
+//! Waking a task of another thread's runtime costs a system call. A commit may complete hundreds of callers of one
+//! thread, so the thread is woken once, and a task on it wakes the callers. The same task runs after the tasks that are
+//! ready, and then notifies the committer of their postings, so these share one commit.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -14,16 +14,16 @@ use tokio::runtime::{Handle, Id};
 use crate::shown_fields::shown_fields;
 
 thread_local! {
-    /// Where callers on this thread are woken, while [`wake_together`] runs on it, and on which runtime it does.
+    /// Where callers on this thread are woken, while [`wake_together`] runs on it, and the runtime that runs it.
     static OF_THREAD: RefCell<Option<(Option<Id>, Arc<Wakes>)>> = const { RefCell::new(None) };
 }
 
-/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of one by one, and puts what they
-/// post in one turn of the runtime into the same commit. It never resolves.
+/// Wakes the callers of [`Meter`](crate::Meter) on this thread once per commit, instead of one by one, and commits
+/// their postings of one turn of the runtime together. It never resolves.
 ///
-/// Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works the same, with
-/// more system calls and more commits; in a multi-thread runtime it is useless. Do not `block_on` a call of a meter inside
-/// a task of that runtime: what wakes it could not run.
+/// Spawn it on each current-thread runtime that calls a meter from many tasks. Without it, everything works the same,
+/// with more system calls and more commits; in a multi-thread runtime it is useless. Do not `block_on` a call of a
+/// meter inside a task of that runtime: the task that wakes it could not run.
 ///
 /// ```
 /// use metering_core::charging::wake_together;
@@ -56,7 +56,7 @@ pub(super) fn tell_when_turn_ends<T: Told + 'static>(told: &Arc<T>) {
     }
 }
 
-/// The callers on one thread whose outcome is known, and the committers to notify of what was posted.
+/// The callers on one thread whose outcome is known, and the committers to notify of their postings.
 #[derive(Default)]
 struct Wakes(Mutex<State>);
 
@@ -71,7 +71,7 @@ struct State {
     has_ended: bool,
 }
 
-/// A caller that waits for an answer.
+/// A caller that waits for an outcome.
 pub(super) struct Caller {
     waker: Waker,
     together: Option<Arc<Wakes>>,
@@ -129,7 +129,7 @@ impl Drop for Round {
 }
 
 impl Wakes {
-    /// Those of the current runtime. Another one may run on the same thread, while this one is not driven.
+    /// The callers of the current runtime. Another runtime may run on the same thread, while this one is not driven.
     fn of_runtime() -> Option<Arc<Self>> {
         // A thread that is ending has no such variable any more.
         let found = OF_THREAD.try_with(|of_thread| {
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(times(), 2);
         tell_when_turn_ends(&told);
         drop(together);
-        assert_eq!(times(), 3, "there are no more turns");
+        assert_eq!(times(), 3, "no turn follows, so at once");
         tell_when_turn_ends(&told);
         assert_eq!(times(), 4);
         assert_eq!(Arc::strong_count(&told), 1);

@@ -67,7 +67,7 @@ fn caps_count_accepted_requests_per_window() {
 }
 
 /// How a clock reading changes the windows of an account that had 3 requests accepted at the first reading. The counts
-/// are those of the minute and the day after one more request.
+/// are for the minute and the day after one more request.
 #[test]
 fn windows_follow_the_clock_but_not_its_errors() {
     const SECOND: i64 = 1_000;
@@ -106,7 +106,7 @@ fn windows_follow_the_clock_but_not_its_errors() {
     }
 }
 
-/// A reading that is far ahead costs an account only the requests accepted at that reading.
+/// A clock far ahead costs an account only the requests accepted at that reading.
 #[test]
 fn one_wrong_clock_reading_does_not_block_an_account() {
     let mut state = state(i64::MAX, 2, 10);
@@ -177,7 +177,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever the clock does between batches, counting a batch's requests afterwards gives the same windows.
+    /// Whatever the clock does between batches, counting a batch's requests afterwards yields the same windows.
     #[test]
     fn requests_counted_afterwards_fall_in_the_same_windows(
         batches in prop::collection::vec((-3 * 86_400_000_i64..3 * 86_400_000, 1_u64..5), 0..12),
@@ -189,7 +189,7 @@ proptest! {
             for _ in 0..calls {
                 prop_assert!(apply(&mut charged, Debit::Charge(Credits::ZERO), now).is_ok());
             }
-            // Counted one after the other, like the lines of one batch.
+            // Counted in sequence, like the lines of one batch.
             counted.count_accepted(calls - 1, now);
             counted.count_accepted(1, now);
             prop_assert_eq!((charged.minute, charged.day), (counted.minute, counted.day));
@@ -248,7 +248,7 @@ proptest! {
                 1 if apply(&mut state, Debit::Charge(amount), NOON).is_ok() => charged.push(amount),
                 2 => {
                     if let Some(held) = open.pop() {
-                        // Far above what is held, at times: then only what is held is captured.
+                        // Sometimes far above the hold: then only the hold is captured.
                         if !apply_settled(&mut state, held, amount) {
                             prop_assert!(amount > held);
                             prop_assert!(apply_settled(&mut state, held, held));
@@ -290,7 +290,7 @@ fn a_free_allowance_needs_no_balance_and_counts_towards_the_limits() {
         let refusal = apply(&mut after, Debit::Nothing, NOON).unwrap_err();
         assert!(matches!(refusal, Refusal::RateLimited { window: LimitWindow::Minute, .. }), "{refusal:?}");
     }
-    // price, hold, by volume, what it takes
+    // price, hold, by volume, amount taken
     let one = Credits::from_atoms(1);
     let table = [
         (Credits::ZERO, false, true, Debit::Nothing),

@@ -20,8 +20,8 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         self.events.extend(events.into_iter().map(event));
     }
 
-    /// Adds an event if the balance has just become low or exhausted. `required` is what a refused request would have
-    /// taken.
+    /// Adds an event if the balance has just become low or exhausted. `required` is the amount that a refused request
+    /// needed.
     pub(super) fn raise_balance(&mut self, account: K, required: Option<Credits>) {
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before they change");
         let (totals, threshold) = (touched.state.totals, touched.state.alert.threshold);

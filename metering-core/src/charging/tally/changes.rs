@@ -1,4 +1,4 @@
-//! What a batch changes: the rows that a backend writes.
+//! The changes of a batch: the rows that a backend writes.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub struct Changes<K, L> {
     pub keys: Vec<(K, KeyNumber, KeyMeter)>,
     /// Charged and refunded usage; each change is an entry of recent activity.
     pub usage: Vec<UsageChange<K, L>>,
-    /// Results to store. One that has already expired deletes the stored one.
+    /// Results to store. An expired one deletes the stored one.
     pub results: Vec<(K, RequestId, Remembered)>,
     /// New counts of routes with volume tiers.
     pub volumes: Vec<(K, CountedRoute, Volume)>,

@@ -1,4 +1,4 @@
-//! What a batch opens and settles: holds, which are neither charges nor refunds until they are settled.
+//! The holds that a batch opens and settles: they are neither charges nor refunds until they are settled.
 
 use std::hash::Hash;
 
@@ -42,7 +42,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     }
 
     /// Settles a loaded hold, or renews its lease. `remembered` is the stored result for the idempotency key of the
-    /// update. Whether the key is still live makes no difference.
+    /// update. It does not matter whether the key is still live.
     ///
     /// # Panics
     /// When the hold, its account, its key, a parent key, or a window that it counts in was not loaded.
@@ -87,7 +87,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
     }
 
     /// Changes the account's totals for a hold that has just been settled. If the account cannot be charged more than
-    /// was held, it is charged no more. `None`, and nothing changes, if the stored totals do not fit together: a
+    /// was held, it is charged no more. `None`, and nothing changes, if the stored totals contradict each other: a
     /// corrupt row must not stop the batch, and `verify` finds it.
     fn settled(&mut self, account: K, hold: Hold) -> Option<Hold> {
         let touched = self.accounts.get_mut(&account).expect("accounts are loaded before their holds are updated");

@@ -1,4 +1,4 @@
-//! What a batch checks and counts for its keys: each key, and every parent key.
+//! The keys that a batch checks and counts: each key, and every parent key.
 
 use std::hash::Hash;
 
@@ -94,7 +94,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         for (number, meter) in counted {
             let touched = self.keys.get_mut(&(account, number)).expect("the key was just read");
             (touched.state.meter, touched.changed) = (meter, true);
-            // Most of what is held returns to the budget: the settlement tells.
+            // Most held credits return to the budget, so the settlement decides.
             if !matches!(taking, Debit::Hold(_) | Debit::Backed(_)) {
                 self.raise_key(account, number, false);
             }
@@ -102,7 +102,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         Ok(())
     }
 
-    /// Tells the owner, once in a period, that a budget refused a request.
+    /// Notifies the owner, once in a period, that a budget refused a request.
     fn raise_exhausted(&mut self, account: K, key: KeyNumber) {
         let touched = self.keys.get_mut(&(account, key)).expect("the key was just read");
         if let Some(meter) = touched.state.exhausted(self.now)
@@ -127,7 +127,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         self.change_meters(account, refund.key, |state| state.refunded(refund.amount, refund.day));
     }
 
-    /// Gives back to the budgets of the key and each parent key what a hold of `day` held and did not capture.
+    /// Returns the part of a hold of `day` that was not captured to the budgets of the key and each parent key.
     pub(super) fn settle_keys(&mut self, account: K, hold: &Hold, captured: Credits) {
         let day = hold.created_at.day();
         self.change_meters(account, hold.key, |state| state.settled(hold.amount, captured, day));

@@ -1,11 +1,11 @@
-//! A request whose id is known: what a batch does with it, and whether an earlier attempt still owns its charge.
+//! A request whose id is known: how a batch handles it, and whether an earlier attempt still owns its charge.
 
 use crate::charging::delivery::{Attempt, Delivery};
 use crate::charging::hold::Hold;
 use crate::charging::posting::Remembered;
 use crate::clock::Timestamp;
 
-/// What happens to a repeated request. Both variants have the attempt of a request with an idempotency key.
+/// How a repeated request is handled. Both variants have the attempt of a request with an idempotency key.
 pub(super) enum Repeat {
     /// It has the result of the first one, and is not charged again.
     Same(Option<Delivery>),

@@ -25,7 +25,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         known.filter(|known| self.now < known.expires_at)
     }
 
-    /// What to do with a request that was accepted before. `delivery` is what a first attempt would store.
+    /// How to handle a request that was accepted before. `delivery` is the record that a first attempt would store.
     pub(super) fn repeat(
         &self,
         Remembered { result, .. }: Remembered,
@@ -43,7 +43,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         let Some((id, held)) = result.hold.zip(receipt.hold) else { return Ok(Repeat::Same(attempt)) };
         let settled = self.holds.get(&id).map(|touched| touched.hold.settled.map(|settled| settled.reason));
         match settled {
-            // A retry must not cost more than what was held for the request.
+            // A retry must not cost more than the request's hold.
             Some(None) if held.amount > result.charged => Err(Repetition::OtherRequest),
             // Its cost is paid, and a retry could use more. Only callers without an idempotency key need the result.
             Some(Some(SettleReason::Report)) if attempt.is_some() => Err(Repetition::UsedUp),

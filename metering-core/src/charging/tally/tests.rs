@@ -1,4 +1,4 @@
-//! What a batch changes.
+//! The changes of a batch.
 
 use super::*;
 use crate::access::account::{RateLimits, Totals};
@@ -103,7 +103,7 @@ fn only_counted_keys_are_written_and_a_refused_charge_counts_for_none() {
         let decision = tally.charge(1, KeyNumber::new(number), "/a", request(atoms), None);
         matches!(decision, Decision::Accepted(_))
     };
-    // 8 for the last key, 10 for the first, no limit of its own for the one between.
+    // 8 for the last key, 10 for the first, and no limit for the key between them.
     assert_eq!([take(2, 5), take(2, 4), take(1, 6), take(1, 5), take(2, 1)], [true, false, false, true, false]);
     let changes = tally.finish();
     let spent: Vec<_> =

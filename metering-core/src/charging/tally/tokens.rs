@@ -1,4 +1,4 @@
-//! What a batch counts towards limits on tokens per minute.
+//! Tokens that a batch counts towards limits on tokens per minute.
 
 use std::hash::Hash;
 
@@ -43,7 +43,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         self.tokens.entry((account, scope)).or_insert(TouchedTokens { window, changed: false });
     }
 
-    /// The use of the key's limit, or else of the account's, by a request that may use so many tokens.
+    /// The usage of the key's limit, or else of the account's, by a request with this expected number of tokens.
     pub(super) fn token_status(&self, account: K, key: KeyNumber, requested: u32) -> TokenStatus {
         let own = [TokenScope::Account, TokenScope::Key(key)];
         match self.limited(account, key).filter(|(scope, _)| own.contains(scope)).last() {
@@ -54,7 +54,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         }
     }
 
-    /// What a hold that may use so many tokens counts, if nobody's limit refuses it. Nothing is counted yet.
+    /// The tokens that a hold counts, if no limit refuses it. Nothing has been counted yet.
     ///
     /// # Errors
     /// The limit that is reached.
@@ -69,7 +69,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         let windows: Vec<_> = limited
             .map(|(scope, limit)| (scope, limit, self.token_window(account, scope).at_minute(self.now)))
             .collect();
-        // One minute for all, so that what was used can replace this in each of them. They differ if a clock lags.
+        // One minute for all, so the measured tokens can replace this in each of them. They differ if a clock lags.
         let Some(minute) = windows.iter().map(|(_, _, window)| window.index).max() else { return Ok(None) };
         for (_, limit, window) in &windows {
             let count = if window.index == minute { window.count } else { 0 };
@@ -83,7 +83,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         Ok(Some(HeldTokens { count: requested, minute, scopes }))
     }
 
-    /// Counts what [`Tally::admit_tokens`] admitted.
+    /// Counts the tokens that [`Tally::admit_tokens`] admitted.
     pub(super) fn count_tokens(&mut self, account: K, held: &HeldTokens) {
         for scope in &held.scopes {
             let window = self.token_window(account, *scope);
@@ -93,7 +93,7 @@ impl<K: Copy + Ord + Hash, L: Clone + Ord + Hash> Tally<K, L> {
         }
     }
 
-    /// Replaces what a hold counted by what its request used, if that is known.
+    /// Replaces the tokens that a hold counted by those that its request used, if known.
     pub(super) fn settle_tokens(&mut self, account: K, hold: &Hold, update: &HoldUpdate) {
         let Some((held, used)) = hold.tokens.as_ref().zip(update.used_tokens()) else { return };
         for scope in &held.scopes {

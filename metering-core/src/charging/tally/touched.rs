@@ -1,4 +1,4 @@
-//! What a batch has loaded, and whether it changed it.
+//! A row that a batch has loaded, and whether it changed it.
 
 use super::changes::HoldChange;
 use crate::charging::hold::Hold;
@@ -43,7 +43,7 @@ impl<K, L> TouchedHold<K, L> {
         (self.hold, self.changed) = (hold, true);
     }
 
-    /// What to write, if anything.
+    /// The row to write, if any.
     pub(super) fn into_change(self) -> Option<HoldChange<K, L>> {
         let Self { account, line, hold, is_new, changed } = self;
         (is_new || changed).then_some(HoldChange { account, line, is_new, hold })

@@ -1,4 +1,4 @@
-//! What a batch counts for routes with volume tiers, and the prices that follow.
+//! Requests that a batch counts for routes with volume tiers, and the resulting prices.
 
 use std::hash::Hash;
 

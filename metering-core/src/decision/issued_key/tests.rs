@@ -1,4 +1,4 @@
-//! Tables of refusals, and of what a change writes.
+//! Tables of refusals, and of the rows that a change writes.
 
 mod revocations;
 

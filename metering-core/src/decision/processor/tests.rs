@@ -1,4 +1,4 @@
-//! Each row of a table is a payment with its reversals, and what one more takes back.
+//! Each row of a table is a payment with its reversals, and the amount that one more takes back.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::payments::payment::PaymentUse;
 use crate::store::QuotePrecedence;
 
-/// What was paid: the credits are three atoms for each unit.
+/// The amount paid: the credits are three atoms for each unit.
 const PAID: u128 = 100;
 const BOUGHT: i128 = 300;
 
@@ -95,10 +95,11 @@ fn what_was_given_back_is_taken_again_only_if_that_is_said() {
         (true, None, "payment.reverse")
     );
     assert_eq!(changes.posted.map(|posted| posted.entry.amount.atoms()), Some(-60));
-    // What took nothing back before begins then; else its credit note keeps its time, and there is another one.
+    // A reversal that took nothing back before begins then; otherwise its credit note keeps its time, and there is
+    // another one.
     let [later, latest] = [1, 2].map(|seconds| NOW.saturating_add(Duration::from_secs(seconds)));
     let just_later = later.saturating_add(Duration::from_millis(1));
-    // when it ended, when it takes back again, when it began, its interruptions, how many credit notes are new
+    // when it ended, when it restarts, when it began, its interruptions, how many credit notes are new
     let table = [
         (NOW, later, later, vec![], 1),
         // In the same millisecond: what was cancelled stays cancelled.
@@ -156,7 +157,7 @@ fn a_credit_note_is_issued_once_and_when_there_is_room_for_it() {
         (&[], change("dp_1", Some(60), false), &["dp_1"]),
         (std::slice::from_ref(&dispute), change("re_1", Some(80), false), &["re_1"]),
         (&[of("dp_1", 100, NOW)], change("re_1", Some(80), false), &[]),
-        // The dispute is won: the refund gets what it lacked.
+        // The dispute is won: the refund gets the missing amount.
         (&[dispute.clone(), refund.clone()], change("dp_1", None, true), &["re_1"]),
         (&[of("dp_1", 100, NOW), refund], change("dp_1", None, true), &["re_1"]),
         (&[of("re_1", 80, NOW)], change("re_1", None, true), &[]),
@@ -199,7 +200,7 @@ fn the_first_reason_refuses() {
         (change("re_1", Some(50), false), facts(&known, "re_1"), |refusal| {
             matches!(refusal, ProcessorReversed::Repeated(_))
         }),
-        // It stays ended.
+        // The reversal stays ended.
         (
             change("re_2", Some(10), false),
             facts(&known, "re_2"),

@@ -33,7 +33,7 @@ pub(super) struct Attempts {
 
 impl Attempts {
     /// Sends a claimed delivery, and records the outcome. A sender that panics has failed: otherwise the delivery would
-    /// never be parked, and those behind it would wait.
+    /// never be parked, and later ones would wait.
     pub(super) async fn make(self: Arc<Self>, due: DueDelivery) {
         let sent = tokio::time::timeout(self.timeout, unless_it_panics(self.send(&due))).await;
         let outcome = match sent {

@@ -10,7 +10,7 @@ use crate::events::webhook::Webhook;
 #[async_trait]
 pub trait WebhookSender: Send + Sync + fmt::Debug {
     /// Sends one webhook: a `POST` to the URL, with the headers `webhook-id`, `webhook-timestamp` and
-    /// `webhook-signature`. [`AttemptOutcome::of_response`] says what a response means.
+    /// `webhook-signature`. [`AttemptOutcome::of_response`] interprets the response.
     ///
     /// A customer chose the URL. So a sender must connect only to addresses that an
     /// [`AddressPolicy`](crate::events::AddressPolicy) allows, and must not follow redirects.

@@ -212,7 +212,7 @@ fn mail_is_a_url_only_where_it_is_stored() {
 }
 
 proptest! {
-    /// However a text is read, a URL that is accepted stays the same when it is parsed again.
+    /// Any accepted URL stays the same when it is parsed again.
     #[test]
     fn what_is_accepted_is_public_and_in_normal_form(text in "https://[0-9a-fx.:\\[\\]@/?#%\u{ff11}-\u{ff13}]{0,24}") {
         if let Ok(url) = text.parse::<WebhookUrl>() {

@@ -1,4 +1,4 @@
-//! Holds that a signed payment backs: once the cost is known, the payment is executed for that.
+//! Holds that a signed payment backs: once the cost is known, the payment is executed for that amount.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::service::metering::Service;
 use crate::trace;
 
 impl Charged {
-    /// Waits until the payment that backed the hold is executed, but not for long. Returns at once while the hold is open:
-    /// the cost of a stream is known when its head is long gone.
+    /// Waits until the payment that backed the hold is executed, but not for long. Returns immediately while the hold
+    /// is open: the cost of a stream is known long after its head was sent.
     pub(super) async fn await_payment(&self) {
         let payment = self.shared.state.lock().await.used_payment();
         let Some(payment) = payment else { return };
@@ -23,7 +23,8 @@ impl Charged {
 }
 
 impl State {
-    /// Begins to execute the payment that backed the hold, which was just settled. Nobody may be waiting for it.
+    /// Begins to execute the payment that backed the hold, which was just settled. There may be no caller waiting for
+    /// it.
     pub(super) fn begin_to_settle_payment(&self, service: &Arc<Service>) {
         let Some(payment) = self.used_payment() else { return };
         let service = Arc::clone(service);

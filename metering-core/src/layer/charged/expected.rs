@@ -60,8 +60,8 @@ impl State {
         }
     }
 
-    /// Waits until the charge is decided. Everything that a response says comes from its receipt. The future may be dropped,
-    /// and another one awaited.
+    /// Waits until the charge is decided. All charge headers of a response come from its receipt. The future may be
+    /// dropped, and another one awaited.
     pub(super) async fn decided(&mut self, service: &Service) {
         if let Money::Expected(charge) = &mut self.money {
             let decision = charge.await;

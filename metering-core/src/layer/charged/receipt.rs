@@ -1,4 +1,4 @@
-//! The signed receipt of a request. It states what is on disk, so it is signed last.
+//! The signed receipt of a request. It states amounts that are on disk, so it is signed last.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::catalogue::Route;
 use crate::charging::HoldId;
 
 impl Charged {
-    /// Gives the response a signed receipt, if its client or its route asks for one, or its account always gets them. Call it
-    /// before anyone else has a clone.
+    /// Gives the response a signed receipt, if its client or its route requests one, or its account always gets them.
+    /// Call it before anyone else has a clone.
     pub(in crate::layer) fn receipted(mut self, request: HoldId, is_preferred: bool, route: &Route) -> Self {
         if let Some(shared) = Arc::get_mut(&mut self.shared)
             && shared.service.gives_receipt(&self.account, is_preferred || route.receipt)
@@ -28,9 +28,9 @@ impl Charged {
         self.shared.state.lock().await.receipt.is_some()
     }
 
-    /// The signed receipt of what was captured after the head of the response was sent, for its trailer
-    /// [`RECEIPT_HEADER`](crate::wire::RECEIPT_HEADER). `None` if the response gets none, has it in its head, or nothing was
-    /// captured.
+    /// The signed receipt of the amount that was captured after the head of the response was sent, for its trailer
+    /// [`RECEIPT_HEADER`](crate::wire::RECEIPT_HEADER). `None` if the response has none, or has it in its head, or
+    /// nothing was captured.
     pub async fn receipt(&self) -> Option<String> {
         let statement = self.shared.state.lock().await.take_receipt()?.into_statement()?;
         self.shared.service.sign_receipt(statement).await
@@ -38,8 +38,8 @@ impl Charged {
 }
 
 impl State {
-    /// Sets the headers of the response that say what the request cost. Returns the receipt that is then to be signed: a
-    /// capture by another clone need not wait for that.
+    /// Sets the response headers with the request's cost. Returns the receipt to sign: a capture by another clone need
+    /// not wait for the signature.
     pub(super) fn set_cost<R>(
         mut state: MutexGuard<'_, Self>,
         response: &mut Response<R>,

@@ -10,12 +10,12 @@ use crate::layer::money::Money;
 use crate::trace;
 
 impl Charged {
-    /// Refunds the charge in full, or releases what is held. Later calls do nothing and return the same. What was
-    /// captured stays.
+    /// Refunds the charge in full, or releases the hold. Later calls do nothing and return the same. A captured amount
+    /// is kept.
     ///
     /// The layer does this itself when the inner service fails, or responds with a [free status](Charged::is_free).
-    /// Call it for any other response that should cost nothing: before returning it, so that its headers say so, or
-    /// from its body, if that breaks before its first byte. The refund is made even if the returned future is dropped.
+    /// Call it for any other response that should cost nothing: before returning it, so its headers show it, or from
+    /// its body, if that breaks before its first byte. The refund is made even if the returned future is dropped.
     ///
     /// ```
     /// use http::{Request, Response};
@@ -50,9 +50,9 @@ impl Charged {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotRefunded`] when the refund could not be recorded. The charge then stands, and the failure was
-    /// logged. With [`MeteringLayer::overlap`](crate::MeteringLayer::overlap) also the error of a charge that did not get
-    /// to disk, or was refused: there is nothing to refund, and the layer responds with it.
+    /// [`Error::NotRefunded`] when the refund could not be recorded. Then the charge is kept, and the failure was
+    /// logged. With [`MeteringLayer::overlap`](crate::MeteringLayer::overlap) also the error of a charge that did not
+    /// get to disk, or was refused: there is nothing to refund, and the layer responds with it.
     pub async fn refund(&self) -> Result<(), Error> {
         let mut state = self.shared.state.lock().await;
         if !state.money.is_pending() {
@@ -70,7 +70,7 @@ impl Charged {
     }
 
     async fn refund_with(&self, state: &mut State) -> Result<(), Error> {
-        // What was not charged must not be refunded.
+        // Only a charge may be refunded.
         state.on_disk(&self.shared.service).await?;
         let money = std::mem::replace(&mut state.money, Money::Refunded);
         // The request was not delivered: its idempotency key is forgotten.
@@ -88,7 +88,7 @@ impl Charged {
                 Some(Ok(released)) => {
                     state.set_settled(&released);
                     state.begin_to_settle_payment(&self.shared.service);
-                    // An earlier settlement stays.
+                    // An earlier settlement is kept.
                     if released.hold.settled.is_some_and(|settled| settled.captured.is_positive()) {
                         state.refund = Err(Error::NotRefunded);
                     }
@@ -105,11 +105,11 @@ impl Charged {
         state.refund.clone()
     }
 
-    /// Refunds a request whose response is passed on and costs nothing, or releases what is held for it. What was
-    /// captured stays.
+    /// Refunds a request whose response is passed on and costs nothing, or releases its hold. A captured amount is
+    /// kept.
     pub(in crate::layer) async fn free<R: From<String>>(&self, response: Response<R>) -> Response<R> {
         if matches!(self.shared.state.lock().await.money, Money::Held(_) | Money::Captured | Money::Refunded) {
-            // What cannot be recorded is logged, and the headers say what is held.
+            // A failed refund or release is logged, and the headers show the hold.
             drop(self.release().await);
             return self.delivered(response).await;
         }
@@ -118,8 +118,8 @@ impl Charged {
         response
     }
 
-    /// Refunds a request whose inner service failed. Returns the refusal if the charge was refused after the request was
-    /// started: the client must not see what a request without a charge led to.
+    /// Refunds a request whose inner service failed. Returns the refusal if the charge was refused after the request
+    /// was started: the client must not see the result of a request that was not charged.
     pub(in crate::layer) async fn not_served<R: From<String>>(&self) -> Option<Response<R>> {
         let error = self.refund().await.err()?;
         let state = self.shared.state.lock().await;

@@ -1,4 +1,4 @@
-//! How the response to a request settles what it was charged.
+//! How the response to a request settles its charge.
 
 use http::Response;
 
@@ -9,8 +9,9 @@ use crate::layer::in_flight_slot::InFlightSlot;
 use crate::money::credits::Credits;
 
 impl Charged {
-    /// The response for the client to the inner service's: a refund if it was not delivered or its status is free, else what
-    /// the request cost is settled, and the headers say it. Rare branches are boxed, to keep the future of a request small.
+    /// The response for the client to the inner service's: a refund with a refund if it was not delivered or its status
+    /// is free; otherwise the request's cost is settled, and the headers show it. Rare branches are boxed, to keep the
+    /// future of a request small.
     pub(in crate::layer) async fn respond<R: From<String>>(&self, response: Response<R>) -> Response<R> {
         if is_undelivered(response.status().as_u16()) {
             Box::pin(self.undelivered(response)).await
@@ -29,7 +30,7 @@ impl Charged {
             return state.failed(&self.shared.service, &error);
         }
         if self.usage_price.is_some() {
-            // Capturing takes the lock itself.
+            // Capturing acquires the lock itself.
             drop(state);
             let (reported, tokens) = self.reported(&response);
             Box::pin(self.capture_reported(reported, tokens)).await;
@@ -46,14 +47,14 @@ impl Charged {
         }
     }
 
-    /// The cost and the tokens that headers of the response report, if that is where the catalogue says they are.
+    /// The cost and the tokens that the response's headers report, if the catalogue declares them there.
     fn reported<R>(&self, response: &Response<R>) -> (Result<Option<Credits>, ReportError>, Option<u32>) {
         let Some(price) = &self.usage_price else { return (Ok(None), None) };
         let header = |name: &str| response.headers().get(name).map(http::HeaderValue::as_bytes);
         (price.cost_from_headers(header), price.tokens_from_headers(header))
     }
 
-    /// Captures a cost that was reported. One that cannot be recorded is already logged.
+    /// Captures a cost that was reported. A failed one is already logged.
     async fn capture_reported(&self, reported: Result<Option<Credits>, ReportError>, tokens: Option<u32>) {
         match reported {
             Ok(Some(cost)) => {

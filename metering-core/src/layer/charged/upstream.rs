@@ -1,4 +1,4 @@
-//! A request that one of several upstreams serves: what that one gets, and what it costs there.
+//! A request that one of several upstreams serves: the version for that upstream, and its price there.
 
 use http::request::Parts;
 
@@ -8,8 +8,8 @@ use crate::layer::incoming::{drop_body_headers, set_target};
 use crate::layer::money::Money;
 
 impl Charged {
-    /// The request as this upstream gets it, if it has another name for the model: the head, and the body if that names
-    /// the model. `None` if it gets the same as any other.
+    /// The request for this upstream, if it has another name for the model: the head, and the body if that names the
+    /// model. `None` if it is the same as for any other.
     #[must_use]
     pub fn request_for(&self, upstream: &str, head: &Parts, body: &[u8]) -> Option<(Parts, Option<Vec<u8>>)> {
         let price = self.usage_price.as_ref()?;

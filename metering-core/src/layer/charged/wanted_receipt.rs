@@ -13,12 +13,12 @@ use crate::receipts::{ReceiptKind, Statement};
 use crate::service::metering::Service;
 use crate::wire::{PREFERENCE_APPLIED_HEADER, RECEIPT_HEADER};
 
-/// A receipt that a response gets if the request costs something.
+/// The receipt for a response, if the request costs something.
 pub(super) struct WantedReceipt {
     request: HoldId,
-    /// Whether the client asked for it.
+    /// Whether the client requested it.
     is_preferred: bool,
-    /// That of the charge, or of the hold.
+    /// The price version of the charge, or of the hold.
     price_version: Option<PriceNumber>,
     /// `None` while nothing was charged, and once it was taken.
     statement: Option<Statement>,

@@ -43,7 +43,7 @@ fn numbers_have_one_spelling_and_name_their_receipt() {
     }
 }
 
-/// What was paid, in cents.
+/// The amount paid, in cents.
 const PAID: u128 = 1_190;
 
 const fn at(second: i64) -> Timestamp {
@@ -82,24 +82,24 @@ fn notes_in_force_are_what_the_reversals_take_back_together() {
         // A dispute of all, after a refund; and if it is won.
         (&[("re_1", 250, 1, None), ("dp_1", 1_190, 2, None)], &[("re_1", 250, 1, None), ("dp_1", 940, 2, None)]),
         (&[("re_1", 250, 1, None), ("dp_1", 1_190, 2, Some(3))], &[("re_1", 250, 1, None), ("dp_1", 940, 2, Some(3))]),
-        // The other way round: the refund has a note when there is room.
+        // The other order: the refund has a note when there is room.
         (&[("dp_1", 1_190, 1, None), ("re_1", 250, 2, None)], &[("dp_1", 1_190, 1, None)]),
         (
             &[("dp_1", 1_190, 1, Some(3)), ("re_1", 250, 2, None)],
             &[("dp_1", 1_190, 1, Some(3)), ("re_1", 250, 3, None)],
         ),
-        // A refund of more than is left; it gets the rest when the dispute is won.
+        // A refund of more than is left; it gets the missing amount when the dispute is won.
         (&[("dp_1", 600, 1, None), ("re_1", 800, 2, None)], &[("dp_1", 600, 1, None), ("re_1", 590, 2, None)]),
         (
             &[("dp_1", 600, 1, Some(3)), ("re_1", 800, 2, None)],
             &[("dp_1", 600, 1, Some(3)), ("re_1", 590, 2, None), ("re_1", 210, 3, None)],
         ),
-        // What one that ended leaves goes to those that wait, in order.
+        // The amount that an ended reversal frees goes to waiting reversals, in order.
         (
             &[("re_1", 700, 1, Some(4)), ("re_2", 600, 2, None), ("dp_1", 1_190, 3, None)],
             &[("re_1", 700, 1, Some(4)), ("re_2", 490, 2, None), ("re_2", 110, 4, None), ("dp_1", 590, 4, None)],
         ),
-        // One that ends takes all of its notes with it.
+        // When a reversal ends, all of its notes end.
         (
             &[("dp_1", 600, 1, Some(3)), ("re_1", 800, 2, Some(4))],
             &[("dp_1", 600, 1, Some(3)), ("re_1", 590, 2, Some(4)), ("re_1", 210, 3, Some(4))],
@@ -124,7 +124,7 @@ fn notes_in_force_are_what_the_reversals_take_back_together() {
             .map(|note| (note.reason.as_str(), note.amount.get(), note.issued_at, note.cancelled_at))
             .collect();
         assert_eq!(shown, expected, "{reversals:?}");
-        // In whatever order they are read.
+        // In any order of reading.
         let reversed: Vec<_> = reversals.iter().rev().copied().collect();
         assert_eq!(notes(&reversed), found, "{reversals:?}");
         let in_force = found.iter().filter(|note| note.cancelled_at.is_none()).map(|note| note.amount.get());
@@ -134,7 +134,7 @@ fn notes_in_force_are_what_the_reversals_take_back_together() {
     }
 }
 
-/// A dispute that was won and is lost after all, with a refund in between, which had taken all.
+/// A dispute that was won and later lost, with a refund in between that took everything.
 #[test]
 fn notes_stay_when_a_reversal_takes_back_again() {
     let dispute = |ends, interruptions: &[(i64, i64)]| ProcessorReversal {
@@ -179,7 +179,7 @@ fn notes_in_force_have_the_tax_in_their_sum() {
     let table: [Row<'_>; 4] = [
         (&[("re_1", 400, 1, None), ("re_2", 400, 2, None), ("re_3", 390, 3, None)], &["0.64", "0.64", "0.62"]),
         (&[("re_1", 333, 1, None), ("dp_1", 1_190, 2, None)], &["0.53", "1.37"]),
-        // One that was cancelled has its tax, and the next one takes that again.
+        // A cancelled note has its tax, and the next one takes that again.
         (&[("re_1", 333, 1, None), ("dp_1", 1_190, 2, Some(3)), ("re_2", 857, 4, None)], &["0.53", "1.37", "1.37"]),
         (&[("dp_1", 600, 1, Some(3)), ("re_1", 800, 2, None)], &["0.96", "0.94", "0.34"]),
     ];

@@ -1,4 +1,4 @@
-//! Payments that arrived, whether an account has them or nobody claimed them.
+//! Payments that arrived, credited or unclaimed.
 
 use crate::chains::chain::Block;
 use crate::chains::transaction::TxRef;
@@ -10,15 +10,15 @@ use crate::payments::payment::{Payment, PaymentFault, PaymentTarget};
 pub struct Arrival {
     /// The transaction.
     pub tx: TxRef,
-    /// Where it went, and in which token.
+    /// Its recipient and token.
     pub target: PaymentTarget,
     /// Its block.
     pub block: Block,
-    /// The payment, or why it is unclear what was paid: two transfers in one transaction, for example.
+    /// The payment, or why the amount is unclear: two transfers in one transaction, for example.
     pub payment: Result<Payment, PaymentFault>,
 }
 
-/// A payment that the watcher left, because nobody claimed it.
+/// A payment that the watcher left uncredited, because nobody claimed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnclaimedPayment {
     /// The payment.

@@ -75,7 +75,7 @@ pub enum PaymentError {
     /// Every amount that was tried is reserved by another quote.
     #[error("Too many quotes for this price are open; try again later, or choose another plan.")]
     QuotesExhausted,
-    /// The account has as many unpaid top-up quotes as it may have.
+    /// The account has reached its limit of unpaid top-up quotes.
     #[error(
         "This account has {} unpaid top-up quotes, the most it may have. Pay one of them, or try again in {retry_after_sec} s.",
         Quote::MAX_TOP_UPS
@@ -99,7 +99,7 @@ pub enum PaymentError {
     /// The chain could not be read.
     #[error("{}", chain_problem(.0))]
     Chain(ChainError),
-    /// The chain does not know the transaction.
+    /// The chain has no such transaction yet.
     #[error("The chain does not know this transaction yet; if you just sent it, try again.")]
     TxNotFound,
     /// The transaction is not the payment that was expected.
@@ -140,7 +140,7 @@ pub enum PaymentError {
     ProofRequired {
         /// The text to sign, unchanged (EIP-191).
         message: String,
-        /// What to do with the message.
+        /// How to use the message.
         hint: String,
         /// The page where the payer can sign it in a browser.
         complete_url: Option<String>,
@@ -156,7 +156,7 @@ pub enum PaymentError {
     OtherTerms {
         /// The payment or reversal.
         id: ProcessorRef,
-        /// What differs.
+        /// The difference.
         field: &'static str,
         /// What it was.
         recorded: String,

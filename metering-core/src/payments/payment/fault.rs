@@ -35,7 +35,7 @@ pub enum PaymentFault {
         /// The transfers it has.
         found: Vec<TokenTransfer>,
     },
-    /// It has more than one transfer of the token to the recipient, so it is unclear which one is meant.
+    /// It has more than one transfer of the token to the recipient, so it is unclear which one pays.
     #[error("The transaction has {count} transfers of the token to the recipient; exactly one was expected.")]
     SeveralTransfers {
         /// The number of transfers.
@@ -145,7 +145,7 @@ impl PaymentFault {
         }
     }
 
-    /// What was expected and what was found, as text, for the faults that compare the two.
+    /// The expected and the actual value, as text, for the faults that compare the two.
     #[must_use]
     pub fn expected_and_found(&self) -> Option<(String, String)> {
         match self {

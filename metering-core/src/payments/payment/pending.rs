@@ -1,7 +1,7 @@
-//! Predicts whether a pending transaction can pay, so that clients do not wait for one that cannot.
+//! Predicts whether a pending transaction can pay, so clients do not wait in vain.
 //!
-//! Only certain failures count. A transaction to an address with code may do anything: payments by relayers and smart
-//! wallets look like that. So may a transaction of an unknown type.
+//! Only certain failures are reported. A transaction to an address with code may do anything: payments by relayers and
+//! smart wallets look like that. So may a transaction of an unknown type.
 
 use crate::chains::address::Address;
 use crate::chains::chain::{Block, Depth, Evidence, PendingTransaction, TokenTransfer};
@@ -10,7 +10,7 @@ use crate::payments::payment::{PaymentFault, PaymentTarget};
 
 impl PaymentTarget {
     /// The address to check for code before deciding whether a pending transaction can pay this target; `None` when
-    /// code makes no difference.
+    /// code does not matter.
     pub(crate) fn address_to_check(&self, pending: &PendingTransaction) -> Option<Address> {
         let to = pending.native.to?;
         let plain = !pending.native.has_input && to != self.token && to != self.recipient;
@@ -41,7 +41,7 @@ impl PaymentTarget {
 
 impl PaymentFault {
     /// True if the fault does not depend on the block that mines the transaction. A wrong token amount does: some
-    /// tokens move less than the call says.
+    /// tokens move less than the call's amount.
     pub(crate) const fn is_certain(&self, native: bool) -> bool {
         match self {
             Self::NoTransfer { .. }

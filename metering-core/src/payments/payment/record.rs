@@ -10,7 +10,7 @@ use crate::payments::processor::ProcessorRef;
 use crate::payments::value::PaymentValue;
 
 named_enum! {
-    /// What a payment was used for.
+    /// The use of a payment.
     pub enum PaymentUse {
         /// It paid for a new account.
         PaySignup = "pay_signup",
@@ -20,7 +20,8 @@ named_enum! {
         Assigned = "assigned",
         /// It executed an authorization that was sent with a request.
         Authorization = "authorization",
-        /// It was credited at the service that its account was imported from, which does not say what was paid to whom.
+        /// It was credited at the service that its account was imported from, which does not report amount and
+        /// recipient.
         Imported = "imported",
         /// A processor took it, and its account was credited.
         Processor = "processor",
@@ -35,14 +36,14 @@ pub struct PaymentRecord {
     pub payment: Payment,
     /// The account that got the credits.
     pub account: AccountId,
-    /// What it was used for.
+    /// Its use.
     pub used_as: PaymentUse,
     /// The plan that was credited, if any.
     pub plan_id: Option<String>,
-    /// That plan as it was sold; `None` without a plan.
+    /// The plan as it was sold; `None` without a plan.
     pub sold: Option<SoldPlan>,
-    /// What it was worth when it was credited; `None` if the operator had set no currency, and for a processor's payment,
-    /// whose amount is in one.
+    /// Its value when it was credited; `None` if the operator had set no currency, and for a processor's payment, whose
+    /// amount is in one.
     pub value: Option<PaymentValue>,
     /// When it was recorded.
     pub recorded_at: Timestamp,
@@ -62,7 +63,7 @@ impl PaymentRecord {
         Self { payment, account, used_as, plan_id, sold, value, recorded_at, settlement, processor }
     }
 
-    /// What it was worth in a currency: its value, or the amount of a processor's payment. `None` if that is not known.
+    /// Its value in a currency: the stored value, or the amount of a processor's payment. `None` if that is not known.
     #[must_use]
     pub fn worth(&self) -> Option<(Currency, CurrencyAmount)> {
         if self.processor.is_some() {
@@ -79,7 +80,7 @@ impl PaymentRecord {
 pub enum PaymentSettlement {
     /// Its credits are in the account, and it is watched until its block is final.
     Unsettled,
-    /// Its block is final. Nothing changes after that.
+    /// Its block is final. It never changes after that.
     Final,
     /// A reorganisation removed it, and its credits were taken back. They return if it is mined again.
     Reversed {

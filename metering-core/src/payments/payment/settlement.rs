@@ -1,7 +1,7 @@
 //! Settles credited payments: each becomes final, or is reversed if a reorganisation removed it.
 //!
-//! Payments are credited before their block is final, so that customers do not wait for finality. Until then the
-//! watcher keeps checking them, and [`decide`] says what to do. It is a pure function: no store, no network, no clock.
+//! Payments are credited before their block is final, so customers do not wait for finality. Until then the watcher
+//! keeps checking them, and [`decide`] decides the next step. It is a pure function: no store, no network, no clock.
 
 use crate::chains::chain::{Block, BlockHash, Evidence, Heights, TransactionStatus};
 use crate::chains::transaction::TxRef;
@@ -23,10 +23,10 @@ pub enum SettlementStep {
     Restore(Block),
 }
 
-/// What a step writes to the ledger.
+/// The ledger change of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettlementEntry {
-    /// Nothing, because it moves no credits.
+    /// No entry, because it moves no credits.
     Nothing,
     /// This entry.
     Entry(NewLedgerEntry),
@@ -34,7 +34,7 @@ pub enum SettlementEntry {
     OutOfRange,
 }
 
-/// What the chain shows of a payment that is not final.
+/// The chain's evidence of a payment that is not final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainView {
     /// The block that it was recorded in is still part of the chain.
@@ -89,7 +89,7 @@ fn paid_again(record: &PaymentRecord, evidence: &Evidence) -> Option<Payment> {
     }
 }
 
-/// What to do with a payment that is not final.
+/// The next step for a payment that is not final.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettlementDecision {
     /// Nothing.
@@ -103,8 +103,8 @@ pub enum SettlementDecision {
     Step(SettlementStep),
 }
 
-/// Decides what to do with a payment. `missing_since` comes from an earlier [`SettlementDecision::Wait`], and is `None`
-/// once the payment has been seen again.
+/// Decides the next step for a payment. `missing_since` comes from an earlier [`SettlementDecision::Wait`], and is
+/// `None` once the payment has been seen again.
 ///
 /// A payment is reversed when it has been missing for as many blocks as crediting one takes, and in at least two
 /// checks. Most transactions are soon mined again, and stay credited throughout. When sources lag or disagree, nothing

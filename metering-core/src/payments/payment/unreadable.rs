@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 
 /// The longest reason that is stored, in characters.
 const REASON_CHARS_MAX: usize = 300;
-/// The wait before the second attempt. Each later wait is four times as long.
+/// The wait before the second attempt. Each later wait is four times as long as the one before.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 
 /// The location of an arrival that could not be read.
@@ -73,7 +73,7 @@ impl UnreadableArrival {
     }
 }
 
-/// Cuts the reason short and replaces control characters, so that it fits a log line, a table cell and any database.
+/// Cuts the reason short and replaces control characters, so it fits a log line, a table cell and any database.
 fn shortened(reason: &str) -> String {
     reason.chars().take(REASON_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

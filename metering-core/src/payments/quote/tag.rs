@@ -1,4 +1,4 @@
-//! The tag: a small random amount added to a plan's price, so that a payment identifies its quote.
+//! The tag: a small random amount added to a plan's price, so a payment identifies its quote.
 
 use crate::chains::units::TokenUnits;
 use crate::random::Randomness;
@@ -32,7 +32,7 @@ pub enum TagKind {
 }
 
 impl TagKind {
-    /// Whether an amount of so many steps is drawn for this kind.
+    /// Whether an amount of this many steps is drawn for this kind.
     fn takes(self, steps: u128) -> bool {
         !steps.is_multiple_of(BASE) && steps.is_multiple_of(TOP_UP_SHARE) == (self == Self::TopUp)
     }
@@ -41,7 +41,7 @@ impl TagKind {
 /// The price plus a random tag, which is above zero and below a hundredth of a token. All tags of a kind are equally
 /// likely. The last digit that a tag can have is never zero: wallets show "5.003810" as "5.00381", and people round.
 ///
-/// `None` when the token has fewer than three decimals, so that no tag fits, or when the sum is out of range.
+/// `None` when the token has fewer than three decimals, so no tag fits, or when the sum is out of range.
 ///
 /// ```
 /// use metering_core::SystemRandomness;

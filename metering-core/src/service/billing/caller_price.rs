@@ -1,4 +1,4 @@
-//! The price of a request that another service serves: from what it sends, the catalogue, and the default.
+//! The price of a request that another service serves: from its body, the catalogue, and the default.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
@@ -55,7 +55,7 @@ fn atoms_of(weight: Weight) -> Decimal {
     weight.decimal() * Decimal::from(1_000_000)
 }
 
-/// A price in atoms times a multiplier, rounded half-even to the atom. What costs something costs at least one atom.
+/// A price in atoms times a multiplier, rounded half-even to the atom. A price above zero is at least one atom.
 fn times(atoms: Decimal, multiplier: Option<Decimal>) -> Result<Credits, Error> {
     let multiplier = multiplier.unwrap_or_else(|| Multiplier::ONE.decimal());
     let exact = atoms.checked_mul(multiplier).ok_or(Error::Internal)?;
@@ -66,7 +66,7 @@ fn times(atoms: Decimal, multiplier: Option<Decimal>) -> Result<Credits, Error> 
     i64::try_from(rounded).map(Credits::from_atoms).map_err(|_| Error::Internal)
 }
 
-/// How far a path looks back, if its route takes that from the path.
+/// How far a path looks back, if the path of its route contains that.
 fn lookback_seconds(route: &Route, segments: &[&str]) -> Option<u64> {
     let Pricing::PerLookback { param, .. } = &route.pricing else { return None };
     route.param(ParamLocation::Path, param)?;

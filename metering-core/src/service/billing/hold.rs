@@ -12,12 +12,12 @@ use crate::service::RequestPayment;
 use crate::service::metering::Service;
 use crate::wire::{HoldFields, HoldRequest, HoldResponse};
 
-/// The lease of a hold that a service makes over HTTP, unless it asks for another one.
+/// The default lease of a hold that a service opens over HTTP.
 const DEFAULT_LEASE: Duration = Duration::from_secs(15 * 60);
 
 impl Service {
-    /// Holds credits for a request that another service will serve. That service captures or releases them. A payment
-    /// that came with the request is credited first, to the account of the key.
+    /// Holds credits for a request that another service will serve. The other service captures or releases them. A
+    /// payment that came with the request is credited first, to the account of the key.
     ///
     /// ```
     /// use metering_core::wire::{CaptureRequest, HoldRequest};
@@ -57,14 +57,14 @@ impl Service {
     }
 }
 
-/// What to hold, and its terms. `listed` is the price without a hold.
+/// The amount to hold, and its terms. `listed` is the price without a hold.
 pub(super) fn held_price(
     fields: &HoldFields,
     route: Option<&Route>,
     listed: impl FnOnce() -> Result<Credits, Error>,
 ) -> Result<(Credits, HoldTerms), Error> {
     let HoldFields { amount, fallback, lease_seconds } = *fields;
-    // Not zero, so that no caller can make a request free.
+    // Not zero, or a caller could make a request free.
     if amount.is_some_and(|amount| !amount.is_positive() || amount > MAX_PRICE) {
         return Err(Error::field("amount", format!("must be above 0 and at most {MAX_PRICE}")));
     }
@@ -80,7 +80,7 @@ pub(super) fn held_price(
     Ok((amount, HoldTerms::new(&SystemRandomness, lease(lease_seconds)?, fallback)))
 }
 
-/// The lease that a service asks for.
+/// The lease that a service requests.
 fn lease(seconds: Option<u32>) -> Result<Duration, Error> {
     match seconds {
         None => Ok(DEFAULT_LEASE),

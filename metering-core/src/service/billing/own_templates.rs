@@ -15,11 +15,11 @@ const MAX_ACCOUNTS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(in crate::service) struct OwnTemplates {
     accounts: Mutex<HashMap<KeyHash, KnownLines>>,
-    /// Seeded at start, so that clients cannot choose templates whose hashes collide.
+    /// Seeded at start, so clients cannot choose templates whose hashes collide.
     hasher: RandomState,
 }
 
-/// The lines are hashes, so that an entry stays small however long the templates are.
+/// The lines are hashes, so an entry is small however long the templates are.
 #[derive(Debug)]
 struct KnownLines {
     lines: HashSet<u64>,

@@ -1,6 +1,6 @@
-//! Links that sign in: of an account's own address, of whoever belongs to accounts as a member, and of invitations.
+//! Links that sign in: of an account's own address, of members of accounts, and of invitations.
 //!
-//! A link's token says what it is for. Nothing is used up until a session is opened.
+//! A link's token contains its purpose. No link or invitation is consumed until a session is opened.
 
 use super::{BrowserSessions, OpenedSession, opened};
 use crate::access::account::AccountId;
@@ -19,15 +19,15 @@ use crate::signups::signup::SignupError;
 use crate::store::MemberStore;
 use crate::wire::{LinkAccountResponse, LinkRequest, SignInAccount, WalletSignInRequest, WalletSignInResponse};
 
-/// What a link is for.
+/// The purpose of a link.
 enum Link<'s> {
     /// Signs in with the first key of the account that it was sent to.
     Account(LinkHash),
-    /// Signs in as whoever proved an identity.
+    /// Signs in the person who proved an identity.
     Proof(&'s dyn MemberStore, SignInProof),
     /// Joins the account of an invitation: by the invitation that was mailed, or with an identity that was proven.
     Join(&'s dyn MemberStore, LinkHash, Invitation),
-    /// Joins nothing yet: whoever has it must prove who they are.
+    /// Joins nothing yet: its holder must prove an identity.
     Invitation(Invitation),
 }
 
@@ -58,8 +58,8 @@ impl<'s> BrowserSessions<'s> {
         Ok(WalletSignInResponse { token: token.expose().to_owned(), message, expires_in })
     }
 
-    /// The accounts that a link signs in to, so that a page can name them first: somebody else may have passed on the link.
-    /// The link stays as it is.
+    /// The accounts that a link signs in to, so a page can name them first: the link may come from someone else. The
+    /// link stays unused.
     ///
     /// # Errors
     /// [`Error::ValidationFailed`]; [`SignupError::LinkNotLive`]; [`MemberError::WrongSignature`]; or when the store fails.
@@ -106,7 +106,7 @@ impl<'s> BrowserSessions<'s> {
         };
         let session = session.ok_or(SignupError::LinkNotLive)?;
         let holder = self.access.store.key_holder(&session.secret).await?;
-        // Only if the key was revoked in this moment.
+        // Only if the key was revoked at the same time.
         let holder = holder.ok_or(Error::KeyRefused(KeyFault::NotLive))?;
         let member = match session.member {
             Some(id) => self.member(&session.account, id).await?,
@@ -115,7 +115,7 @@ impl<'s> BrowserSessions<'s> {
         opened(token, &session, &holder, member.as_ref())
     }
 
-    /// What the link of a request is for. The signature of a wallet is checked here.
+    /// The purpose of a requested link. The signature of a wallet is checked here.
     async fn link(self, request: &LinkRequest) -> Result<Link<'s>, Error> {
         let token = link_token(request)?.hash();
         let Some(members) = self.members else { return Ok(Link::Account(token)) };
@@ -144,7 +144,7 @@ impl<'s> BrowserSessions<'s> {
     }
 }
 
-/// The accounts of whoever proved an identity.
+/// The accounts of the person who proved an identity.
 async fn choices(members: &dyn MemberStore, proof: &SignInProof) -> Result<Vec<SignInChoice>, Error> {
     let mut choices = members.sign_in_choices(&proof.identity).await?;
     choices.retain(|choice| choice.identity.is_exactly(&proof.identity));

@@ -27,7 +27,7 @@ impl Emails<'_> {
         })
     }
 
-    /// The invitation with this token, for whoever proves an identity. One that is mailed needs no proof.
+    /// The invitation with this token, for the person who proves an identity. A mailed one needs no proof.
     pub(in crate::service) async fn invitation(self, token: Option<&str>) -> Result<Option<Invitation>, Error> {
         let Some(token) = token else { return Ok(None) };
         let members = self.members.ok_or(MemberError::NotOffered)?;
@@ -41,7 +41,7 @@ impl Emails<'_> {
         Ok(Some(invitation))
     }
 
-    /// What to send to a member, or to whoever is invited; `None` if the request is for somebody else.
+    /// The mail to a member, or to an invited person; `None` if the request is for someone else.
     pub(super) async fn member_mail(self, request: &MailRequest) -> Result<Option<Mail>, Error> {
         match request {
             MailRequest::SignIn(email) => self.member_sign_in(email).await,

@@ -21,7 +21,7 @@ pub struct Admission<'c> {
     pub usage_price: Option<Arc<UsagePrice>>,
     /// How it was admitted.
     pub kind: AdmissionKind,
-    /// What was paid with it.
+    /// The payment that came with it.
     pub paid: Option<Paid>,
     /// The hash of the key that pays; `None` if the route is not metered.
     pub key: Option<KeyHash>,
@@ -31,14 +31,14 @@ pub struct Admission<'c> {
 #[derive(Debug)]
 pub enum AdmissionKind {
     /// It was charged, and the charge is durable. For a [proxied](crate::service::MatchedRequest::proxied) request, its
-    /// price may be held instead: the receipt says so, and the proxy settles it.
+    /// price may be held instead: the receipt shows it, and the proxy settles it.
     Charged(Receipt),
-    /// It was charged, and the charge may not be on disk yet. Only for requests that
-    /// [may overlap](crate::service::MatchedRequest::overlapping) with their flush.
+    /// It was charged, and the charge may not be on disk yet. Only for requests that [may
+    /// overlap](crate::service::MatchedRequest::overlapping) with their flush.
     Early(EarlyReceipt),
     /// Its charge is not decided yet, and will clearly be accepted. Also only for requests that may overlap.
     Expected(ExpectedCharge),
-    /// Its route is priced by usage: the most that it may cost is held, durably. Capture what it cost.
+    /// Its route is priced by usage: the most that it may cost is held, durably. Capture its cost.
     Held(HoldGuard),
     /// The route is not metered.
     Free,

@@ -63,7 +63,7 @@ impl<'s> MatchedRequest<'s, '_> {
         found
     }
 
-    /// The same request with the sign-in of a wallet ([`Offers::sign_in`](crate::service::Offers::sign_in)). It counts
+    /// The same request with the sign-in of a wallet ([`Offers::sign_in`](crate::service::Offers::sign_in)). It is used
     /// if the request has neither a key nor a payment.
     #[must_use]
     pub fn signed_in_with<'p>(self, sign_in: Option<&'p str>) -> MatchedRequest<'s, 'p>
@@ -87,14 +87,14 @@ impl<'s> MatchedRequest<'s, '_> {
         Self { id: Some(id), ..self }
     }
 
-    /// Whether the path has nothing to do with the catalogue: it is valid, and its first segment is not that of any
-    /// route ([`Catalogue::covers`](crate::Catalogue::covers)).
+    /// Whether the path is unrelated to the catalogue: it is valid, and its first segment is not that of any route
+    /// ([`Catalogue::covers`](crate::Catalogue::covers)).
     #[must_use]
     pub fn is_uncovered(&self) -> bool {
         matches!(&self.matched, Err(NoMatch::Route(path, _)) if !self.service.catalogue().covers(path))
     }
 
-    /// Charges the request if its route is metered, or holds what it may cost if its route is priced by usage.
+    /// Charges the request if its route is metered, or holds its maximum cost if its route is priced by usage.
     ///
     /// # Errors
     /// Same as [`Service::admit`].
@@ -123,7 +123,7 @@ impl<'s> MatchedRequest<'s, '_> {
                 key: None,
             });
         }
-        // Boxed, so that requests that cost nothing do not have the size of those that are charged.
+        // Boxed, so requests that cost nothing do not have the size of those that are charged.
         Box::pin(async move {
             let line = route.usage_line(request.source);
             let line = match usage_price.as_ref().and_then(|price| price.listed_as()) {
@@ -157,8 +157,8 @@ impl<'s> MatchedRequest<'s, '_> {
                 let max_cost = max_cost.and_then(Result::ok);
                 VolumeTerms { tiers: Arc::clone(tiers), max_cost }
             });
-            // The price of a volume tier is known only in the charge, which compares it. What is paid before is the
-            // dearest.
+            // The price of a volume tier is known only in the charge, which compares it. A payment before the request
+            // is for the most expensive upstream.
             let has_account = request.key.is_some() || sign_in.is_some();
             let is_compared_later = by_volume.is_some() && has_account && request.payment.is_none();
             let known_price = if is_compared_later { Credits::ZERO } else { price };
@@ -245,7 +245,7 @@ async fn refused(service: &Service, request: &RequestHead<'_>, error: Error) -> 
     Box::pin(service.access.after_authentication(request.caller(), error)).await
 }
 
-/// What was read of a request that matches a route.
+/// The parsed parts of a request that matches a route.
 struct Read {
     price: Credits,
     /// In normal form.
@@ -256,7 +256,7 @@ struct Read {
     usage_price: Option<Arc<UsagePrice>>,
 }
 
-/// The body that the upstream gets, if it can be read: it decides what the request may cost.
+/// The body that the upstream gets, if it can be read: it determines the request's maximum cost.
 fn forwarded<'b>(checked: Option<&'b CheckedBody>, request: &RequestHead<'b>) -> Option<&'b [u8]> {
     let readable = request.body.filter(|body| !body.is_encoded).map(|body| body.bytes);
     checked.map(AsRef::as_ref).or(readable)

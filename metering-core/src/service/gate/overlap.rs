@@ -7,8 +7,8 @@ impl MatchedRequest<'_, '_> {
     /// [`AdmissionKind::Expected`](super::AdmissionKind::Expected) if `may_overlap`: serve it, and pass nothing of its
     /// response on before its charge is on disk.
     ///
-    /// That is for routes [that allow it](crate::catalogue::Route::overlaps), and for requests that are charged once: not
-    /// for holds, and not for those with an idempotency key, a payment, or a proxy that forwards them itself.
+    /// It is for routes [that allow it](crate::catalogue::Route::overlaps), and for requests that are charged once: not
+    /// for holds, and not for requests with an idempotency key, a payment, or a proxy that forwards them itself.
     ///
     /// ```
     /// # use metering_core::service::{AdmissionKind, RequestHead};

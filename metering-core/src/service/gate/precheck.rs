@@ -1,4 +1,4 @@
-//! Refuses requests before their body is read, by what their head says.
+//! Refuses requests by their head, before their body is read.
 
 use crate::access::key_use::KeyUse;
 use crate::access::scope::Scope;
@@ -12,12 +12,12 @@ use crate::error::Error;
 use super::MatchedRequest;
 
 impl MatchedRequest<'_, '_> {
-    /// Refuses the request if it would be refused whatever its body says: without a live key or a payment, on a path
-    /// without a route, with a key that may not be used for it, above a rate limit, or without credits. Call it before
-    /// the body is read.
+    /// Refuses the request if it would be refused whatever its body: without a live key or a payment, on a path without
+    /// a route, with a key that may not be used for it, above a rate limit, or without credits. Call it before the body
+    /// is read.
     ///
-    /// It reads the store at most once, and neither charges nor counts anything. What it accepts, [`MatchedRequest::admit`] may
-    /// still refuse. A request that may repeat an earlier one (`retry`) needs no credits of its own.
+    /// It reads the store at most once, and does not charge or count anything. [`MatchedRequest::admit`] may still
+    /// refuse an accepted request. A request that may repeat an earlier one (`retry`) needs no credits of its own.
     ///
     /// ```
     /// # use metering_core::Error;
@@ -44,7 +44,7 @@ impl MatchedRequest<'_, '_> {
                 return Err(service.access.after_authentication(caller, error).await);
             }
         };
-        // What was paid is credited before the charge.
+        // Payments are credited before the charge.
         if !route.metered || request.payment.is_some() {
             return Ok(());
         }
@@ -72,7 +72,7 @@ impl MatchedRequest<'_, '_> {
         let may_repeat = retry != Retry::No || request.idempotency_key.is_some();
         let taking = match by_usage {
             _ if may_repeat || has_other_refusal => None,
-            // What the body says decides how much has to be paid.
+            // The body decides how much must be paid.
             Some(_) if depends_on_body && service.offers().has_offers() => None,
             Some(_) if depends_on_body => Some(Debit::Charge(most)),
             Some(_) => Some(Debit::Hold(most)),

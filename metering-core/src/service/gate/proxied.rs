@@ -23,7 +23,7 @@ use crate::service::RequestHead;
 /// - is admitted as [`AdmissionKind::Charged`](super::AdmissionKind::Charged), also if its price is held.
 #[derive(Debug, Clone, Default)]
 pub struct Proxied {
-    /// The id that the proxy gave to the request. It is safe only if clients cannot choose it.
+    /// The id that the proxy assigned to the request. It is safe only if clients cannot choose it.
     pub request_id: Option<RequestId>,
     /// Holds the price for this long instead of charging it. If the proxy does not [settle] it by then, it is charged.
     ///
@@ -32,12 +32,12 @@ pub struct Proxied {
 }
 
 impl Proxied {
-    /// The proxy's id as stores know it.
+    /// The proxy's id, in its form for stores.
     pub(super) fn stored_id(&self) -> Option<RequestId> {
         self.request_id.as_ref().map(RequestId::of_proxy)
     }
 
-    /// What to hold at this price. `by_usage` is what a price by usage holds.
+    /// The amount to hold at this price. `by_usage` is the hold of a price by usage.
     pub(super) fn hold_terms(&self, price: Credits, by_usage: Option<HoldTerms>) -> Option<HoldTerms> {
         match (self.hold, by_usage) {
             (Some(lease), Some(terms)) => Some(HoldTerms { lease, ..terms }),
@@ -59,7 +59,7 @@ pub(super) fn check_spelling(request: &RequestHead<'_>, path: &RequestPath<'_>) 
     if path.has_encoded_slash() {
         return Err(Error::InvalidPath(TargetError::EncodedSeparator));
     }
-    // What separates parameters for some servers, or ends the target, or means something else when it is not encoded.
+    // Characters that separate parameters for some servers, end the target, or have another meaning when not encoded.
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b";#\"<>[]\\^`{|}".contains(&byte);
     if request.query.is_some_and(|query| !query.bytes().all(is_plain)) {
         let problem = "has a character that must be percent-encoded".to_owned();

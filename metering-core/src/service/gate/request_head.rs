@@ -15,12 +15,12 @@ const MAX_PATH_KEPT: usize = 256;
 pub struct RequestHead<'r> {
     /// Its API key, if it has a well-formed one.
     pub key: Option<&'r ApiKey>,
-    /// Where it came from, if that is known. A key that is restricted to networks needs it.
+    /// Its source address, if known. A key that is restricted to networks needs it.
     pub address: Option<IpAddr>,
     /// Its method.
     pub method: &'r str,
     /// Its body, if it was read. For a price by usage, the requests of an idempotency key must have the same body, and
-    /// what is held may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses
+    /// the hold may be estimated from it. A route that [declares](crate::catalogue::BodyRules) its body refuses
     /// requests without.
     pub body: Option<RequestContent<'r>>,
     /// Its path, as received.
@@ -40,7 +40,7 @@ pub struct RequestHead<'r> {
 pub struct RequestContent<'r> {
     /// The bytes.
     pub bytes: &'r [u8],
-    /// Whether they are encoded (`Content-Encoding`), so that their length and content say nothing.
+    /// Whether they are encoded (`Content-Encoding`): their length and content then reveal nothing.
     pub is_encoded: bool,
 }
 

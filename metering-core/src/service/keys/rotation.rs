@@ -1,5 +1,5 @@
-//! Key rotation by the holder of the key. Works for every account; [`Recovery`](crate::service::Recovery) is for those
-//! whose key is lost.
+//! Key rotation by the holder of the key. Works for every account; [`Recovery`](crate::service::Recovery) is for
+//! accounts whose key is lost.
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
@@ -21,7 +21,7 @@ use crate::wire::{RemainingKeyDocument, RotateKeyRequest, VerifyResponse};
 const KEYS_PER_READ: u32 = 100;
 
 impl Keys<'_> {
-    /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account stay.
+    /// Replaces the secret of a live key. The old one is refused from then on; other keys of the account are unchanged.
     ///
     /// With an idempotency key of at least 32 characters, a retry gets the same new key for as long as that key is
     /// live, also from another node. Without one, a lost response means a lost key.
@@ -79,7 +79,7 @@ impl Keys<'_> {
         };
         let account = match replaced {
             Some(account) => account,
-            // Perhaps an earlier attempt replaced it. Only the holder of both inputs has this successor.
+            // Perhaps an earlier attempt replaced it. Only the holder of both inputs can derive this successor.
             None => self.access.store.account_by_key(&new.hash()).await?.ok_or(Error::KeyRefused(KeyFault::NotLive))?,
         };
         Ok(rotated(&account, new))
@@ -94,7 +94,7 @@ impl Keys<'_> {
         let id = holder.key().ok_or(Error::KeyRefused(KeyFault::NotLive))?.id.clone();
         let again = self.access.store.key_holder(&secret).await?;
         if again.is_some_and(|again| again.key().is_some_and(|key| key.id == id)) {
-            // The same request as before.
+            // The repeated request.
             return Ok(holder.account);
         }
         let change = KeyChange::Rotate { secret, old_until };
@@ -109,7 +109,7 @@ impl Keys<'_> {
 pub(in crate::service) async fn recovered(access: &Access, account: &Account, key: ApiKey) -> VerifyResponse {
     let remaining = other_live_keys(access, account).await;
     if let Err(error) = &remaining {
-        // The new key must not be lost for that.
+        // The new key must be returned anyway.
         tracing::warn!(%error, account = %account.id, "cannot list the other keys of a recovered account");
     }
     VerifyResponse { remaining_keys: remaining.ok(), ..rotated(account, key) }

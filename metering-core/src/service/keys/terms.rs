@@ -18,13 +18,13 @@ use crate::wire::{ChangeKeyRequest, CreateKeyRequest};
 /// The longest time that an old secret works after a rotation: a week.
 const MAX_GRACE_SECONDS: u32 = 7 * 24 * 60 * 60;
 
-/// A script whose list came out empty must not lift a restriction.
+/// A script with an empty list by mistake must not lift a restriction.
 const NOT_EMPTY: &str = "must have at least one entry; leave it out, or send null, for no restriction";
 
 /// Reads terms at a point in time.
 #[derive(Debug, Clone, Copy)]
 pub struct TermsReader<'c> {
-    /// What route patterns are checked against, if it is known.
+    /// The catalogue that route patterns are checked against, if known.
     pub catalogue: Option<&'c Catalogue>,
     /// Now.
     pub now: Timestamp,

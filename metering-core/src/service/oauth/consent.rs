@@ -1,4 +1,4 @@
-//! What an owner is asked, and what becomes of the answer.
+//! The consent page's data, and the owner's response.
 
 use super::handle::OAuth;
 use crate::access::issued_key::Key;
@@ -10,7 +10,7 @@ use crate::random::SystemRandomness;
 use crate::service::keys::{may_give, wider_terms};
 use crate::wire::{AuthorizationDocument, AuthorizationRequest, ConsentRequest, ConsentResponse, CreateKeyRequest};
 
-/// A client, and where it wants the response.
+/// A client, and its redirect URI.
 struct Asking {
     client: OAuthClient,
     redirect_uri: RedirectUri,
@@ -44,12 +44,12 @@ impl OAuth<'_> {
         })
     }
 
-    /// Begins a grant that the holder of `parent` consents to, or a member whose session stands for it. The key of the client
-    /// is made when its code is redeemed.
+    /// Begins a grant with the consent of the holder of `parent`, or of a member whose session represents it. The key
+    /// of the client is made when its code is redeemed.
     ///
     /// # Errors
-    /// [`Error::ValidationFailed`], also when `parent` may not give such a key; [`Error::KeyNotAllowed`] for more than the
-    /// member's role may give; or when the store fails.
+    /// [`Error::ValidationFailed`], also when `parent` may not create such a key; [`Error::KeyNotAllowed`] for more
+    /// than the member's role allows; or when the store fails.
     pub async fn consent(
         self,
         parent: &Key,
@@ -108,7 +108,7 @@ impl OAuth<'_> {
 }
 
 impl Asking {
-    /// The URL that tells the client.
+    /// The URL that notifies the client.
     fn response<'p>(
         &self,
         request: &'p AuthorizationRequest,

@@ -7,12 +7,12 @@ use crate::wire::OAuthErrorBody;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum OAuthError {
-    /// What it sent is refused, in the words of RFC 6749, section 5.2.
+    /// Its request is refused, with an error of RFC 6749, section 5.2.
     #[error("{error}: {description}")]
     Refused {
         /// The code.
         error: &'static str,
-        /// What happened, and what to do. Has no secret.
+        /// The error message: what happened, and what to do. Has no secret.
         description: String,
     },
     /// The service failed, or is too busy.
@@ -25,7 +25,7 @@ impl OAuthError {
         Self::Refused { error, description: description.to_string() }
     }
 
-    /// A refusal of the service, with that code; other errors as they are.
+    /// A refusal of the service, with that code; other errors unchanged.
     pub(super) fn of(cause: Error, error: &'static str) -> Self {
         match cause.code().status() {
             429 | 500.. => Self::Service(cause),

@@ -18,12 +18,12 @@ use crate::wire::{CreateKeyRequest, TokenResponse};
 /// The only type of token.
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
-/// How long the new key works, unless the client asks for another time.
+/// The default lifetime of the new key.
 const LIFETIME_SECONDS: u32 = 60 * 60;
 
 impl OAuth<'_> {
-    /// The key that is to be exchanged: a live one with the scope `manage`. An access token may be exchanged, although it
-    /// may not change keys otherwise.
+    /// The key to exchange: a live one with the scope `manage`. An access token may be exchanged, although it may not
+    /// change keys otherwise.
     ///
     /// # Errors
     /// [`OAuthError::Refused`]; or when the store fails.
@@ -45,13 +45,13 @@ impl OAuth<'_> {
         let holder = holder.map_err(|error| OAuthError::of(error, "invalid_request"))?;
         let key = holder.key().filter(|key| key.terms.scopes.has(Scope::Manage)).cloned();
         let mut key = key.ok_or_else(|| invalid("subject_token lacks the scope manage, so it makes no other keys"))?;
-        // What an access token gives ends with it.
+        // The rights of an access token end with it.
         key.terms.expires_at = [key.terms.expires_at, holder.secret_expires_at].into_iter().flatten().min();
         Ok(key)
     }
 
     /// Makes a child of the subject's key. `scope`, and this service's own parameters `name`, `limit`, `limit_reset`,
-    /// `routes` (separated by spaces) and `expires_in` say what it may do, as in `POST /keys`.
+    /// `routes` (separated by spaces) and `expires_in` set its terms, as in `POST /keys`.
     ///
     /// # Errors
     /// [`OAuthError::Refused`]; or when the store fails.

@@ -44,7 +44,7 @@ impl TokenForm {
         Ok(Self(form))
     }
 
-    /// Whether it asks for a token exchange.
+    /// Whether it requests a token exchange.
     #[must_use]
     pub fn is_exchange(&self) -> bool {
         self.get("grant_type") == Some(EXCHANGE)

@@ -1,4 +1,4 @@
-//! What the owner of an account has consented to.
+//! The grants that the owner of an account has consented to.
 
 use super::handle::OAuth;
 use crate::access::account::AccountId;
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::wire::OAuthGrantDocument;
 
 impl OAuth<'_> {
-    /// The programs with access to an account, as its owner is told.
+    /// The programs with access to an account, as shown to its owner.
     pub(in crate::service) async fn grants(self, account: &AccountId) -> Result<Vec<OAuthGrantDocument>, Error> {
         let grants = self.store().oauth_grants(account).await?;
         let mut documents = Vec::with_capacity(grants.len());

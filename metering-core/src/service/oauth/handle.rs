@@ -9,8 +9,8 @@ use crate::store::FullStore;
 
 /// OAuth for the holders of keys, from [`Service::oauth`].
 ///
-/// `issuer` is the URL of the service as the client knows it, without a slash at the end: all parts of an authorization
-/// must come with the same.
+/// `issuer` is the URL of the service as the client uses it, without a slash at the end: it must be the same for all
+/// parts of an authorization.
 #[derive(Debug, Clone, Copy)]
 pub struct OAuth<'s> {
     pub(super) access: &'s Access,
@@ -21,9 +21,9 @@ pub struct OAuth<'s> {
 impl Service {
     /// Offers OAuth.
     ///
-    /// `store` must be the service's own store. `documents` fetches what clients publish about themselves; `()` fetches
-    /// nothing, so that clients must register. `origins` are those of other processes that use this service's keys, each
-    /// without a slash at the end: tokens may be for them, too.
+    /// `store` must be the service's own store. `documents` fetches the metadata that clients publish; `()` fetches
+    /// nothing, so clients must register. `origins` are the origins of other processes that use this service's keys,
+    /// each without a slash at the end: tokens may be for them, too.
     #[must_use]
     pub fn with_oauth(
         mut self,
@@ -48,7 +48,7 @@ impl<'s> OAuth<'s> {
         &*self.setup.store
     }
 
-    /// The URLs that a token may be for. Each is good for all of them.
+    /// The URLs that a token may be for. Each is valid for all of them.
     pub(super) fn resources(self, issuer: &str) -> Vec<String> {
         let origins = std::iter::once(issuer).chain(self.setup.origins.iter().map(String::as_str));
         origins.flat_map(|origin| [format!("{origin}/mcp"), origin.to_owned(), format!("{origin}/sse")]).collect()

@@ -25,7 +25,7 @@ impl OAuth<'_> {
         if self.store().register_oauth_client(client, OAuthClient::MAX_REGISTERED).await? {
             return Ok(document);
         }
-        tracing::warn!("as many clients of OAuth have registered as are kept, and owners consented to all of them");
+        tracing::warn!("the limit of OAuth clients is reached, and owners have consented to all of them");
         let advice = "too many programs have registered here; use a client id metadata document, or try again tomorrow";
         Err(OAuthError::refused("invalid_client_metadata", advice))
     }

@@ -1,11 +1,11 @@
-//! What a service needs for OAuth.
+//! The parts that a service needs for OAuth.
 
 use std::sync::Arc;
 
 use crate::oauth::ClientDocuments;
 use crate::store::FullStore;
 
-/// What [`Service::with_oauth`](crate::Service::with_oauth) sets.
+/// The settings of [`Service::with_oauth`](crate::Service::with_oauth).
 #[derive(Debug, Clone)]
 pub(in crate::service) struct OAuthSetup {
     pub(super) store: Arc<dyn FullStore>,

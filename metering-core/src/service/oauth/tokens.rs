@@ -25,7 +25,7 @@ struct Turn {
     resource: Option<String>,
     /// With a code: `redirect_uri`, and `code_verifier`.
     code: Option<(Option<String>, String)>,
-    /// The key to make, if there is none yet.
+    /// The key to create, if there is none yet.
     new_key: Option<NewKey>,
     /// The next refresh token.
     next: GrantTokenHash,
@@ -39,12 +39,12 @@ enum Turned {
     /// The key, and until when its new secret works.
     Key(Key, Timestamp),
     Refused(GrantRefusal),
-    /// No key was made.
+    /// No key was created.
     NotCreated(KeyCreated),
 }
 
 impl OAuth<'_> {
-    /// The key whose secret this form would replace, so that its refreshes can be counted; `None` if it refreshes none.
+    /// The key whose secret this form would replace, to count its refreshes; `None` if it refreshes none.
     ///
     /// # Errors
     /// When the store fails.
@@ -53,7 +53,7 @@ impl OAuth<'_> {
         Ok(self.store().oauth_grant(&token.grant()).await?.and_then(|grant| grant.key))
     }
 
-    /// Exchanges a code or a refresh token for an access token, as RFC 6749 says.
+    /// Exchanges a code or a refresh token for an access token, as in RFC 6749.
     ///
     /// # Errors
     /// [`OAuthError::Refused`]; or when the store fails.

@@ -50,7 +50,7 @@ pub async fn payment_targets<S: PaymentStore + ?Sized>(
 pub struct Arrivals {
     /// Sorted by block.
     pub read: Vec<Arrival>,
-    /// What could not be read although the chain itself could, and why.
+    /// Unreadable arrivals although the chain itself could be read, and why.
     pub unread: BTreeMap<ArrivalLocation, ChainError>,
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn check_chain_is_readable(reader: &dyn ChainReader, error: &Ch
 async fn mined(reader: &dyn ChainReader, hash: &TxHash) -> Result<Evidence, ChainError> {
     match reader.transaction(hash).await? {
         TransactionStatus::Mined(evidence) if evidence.depth.is_enough() => Ok(evidence),
-        // It was in a confirmed block a moment ago. Fail, so that the blocks are read again and no payment is missed.
+        // It was in a confirmed block a moment ago. Fail, so the blocks are read again and no payment is missed.
         other => Err(ChainError::Disagreement(format!("{hash} was in a confirmed block, and now is {other:?}"))),
     }
 }

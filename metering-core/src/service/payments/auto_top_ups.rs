@@ -40,7 +40,7 @@ impl Payments<'_> {
         self.change_auto_top_up(&account.id, AutoTopUpChange::Rule(Some(rule))).await
     }
 
-    /// Turns automatic top-ups off. The card stays saved.
+    /// Turns automatic top-ups off. The card is kept.
     ///
     /// # Errors
     /// As [`Payments::set_auto_top_up`].
@@ -76,7 +76,7 @@ impl Payments<'_> {
     }
 }
 
-/// What the owner of an account agrees to.
+/// The agreement of an account's owner.
 fn read(request: &AutoTopUpRequest, plans: &[CardPlanDocument]) -> Result<TopUpRule, Error> {
     let mut fields = Fields::default();
     let plan_id = fields.required("plan_id", request.plan_id.as_deref());

@@ -1,4 +1,4 @@
-//! Who buys for an account, for its receipts.
+//! The buyer for an account, for its receipts.
 
 use crate::access::credentials::Caller;
 use crate::access::role::Right;
@@ -11,7 +11,7 @@ use crate::store::ReceiptBuyerAdded;
 use crate::wire::{BuyerRequest, BuyerResponse, ReceiptDocument};
 
 impl Payments<'_> {
-    /// Who buys for the caller's account from now on.
+    /// The buyer for the caller's account from now on.
     ///
     /// # Errors
     /// [`Error::Unauthorized`] without a live key, [`Error::KeyNotAllowed`] when it may not read, or when the store fails.
@@ -22,7 +22,7 @@ impl Payments<'_> {
         Ok(BuyerResponse { org_id: account.id.to_string(), buyer: current.map(|record| (&record.buyer).into()) })
     }
 
-    /// Changes who buys for the caller's account from now on. Receipts for earlier purchases stay as they are.
+    /// Changes the buyer for the caller's account from now on. Receipts for earlier purchases do not change.
     ///
     /// # Errors
     /// As [`Payments::buyer`], but the key must be the account's first one; and [`Error::ValidationFailed`].
@@ -40,7 +40,7 @@ impl Payments<'_> {
         Ok(BuyerResponse { org_id: account.id.to_string(), buyer: buyer.as_ref().map(Into::into) })
     }
 
-    /// Adds who buys now to a receipt that names nobody. What a receipt names is never changed.
+    /// Adds the current buyer to a receipt that names nobody. A buyer named on a receipt is never changed.
     ///
     /// # Errors
     /// As [`Payments::set_buyer`]; [`Error::NoSuchReceipt`].
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn details_are_removed_only_on_purpose() {
-        // body, the fields at fault; nobody if there is `None`
+        // body, the invalid fields; nobody if there is `None`
         let table = [
             (r#"{"name": null}"#, None),
             (r#"{"name": null, "address": []}"#, None),

@@ -96,7 +96,7 @@ impl Payments<'_> {
         })
     }
 
-    /// The payment of a claim: from the chain, or from the store if the watcher was faster.
+    /// The payment of a claim: from the chain, or from the store if the watcher recorded it first.
     async fn payment_of(self, quote: &Quote, tx: TxRef) -> Result<Payment, Error> {
         let used = self.state.store()?.payment(&tx).await?;
         match (&quote.state, used) {
@@ -179,7 +179,7 @@ impl Payments<'_> {
         Ok(Claim { nonce: quote.nonce, payment, account, sold, value, delivery, now })
     }
 
-    /// What a payment is worth now, if the operator has set a currency.
+    /// The current value of a payment, if the operator has set a currency.
     pub(super) fn value_of(self, payment: &Payment, sold: Option<&SoldPlan>) -> Option<PaymentValue> {
         let token = sold.map(|sold| (sold.token_symbol.as_str(), sold.token_decimals));
         self.rates().map(|rates| rates.value(payment.amount, token, self.access.now()))

@@ -1,4 +1,4 @@
-//! Top-ups that the payer completes, without the account's key: the wallet that paid says which account gets the
+//! Top-ups that the payer completes, without the account's key: the wallet that paid chooses the account that gets the
 //! credits.
 
 use crate::access::account::AccountId;

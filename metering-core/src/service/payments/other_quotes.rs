@@ -14,8 +14,8 @@ use crate::service::payments::state::find_chain;
 use crate::wire::ErrorCode;
 
 impl Payments<'_> {
-    /// The quote to claim instead of `quote`, whose claim was refused for `refusal`: the one of the same wallet that
-    /// the transaction pays, if the wallet signed that.
+    /// The quote to claim instead of `quote`, whose claim was refused for `refusal`: the quote of the same wallet that
+    /// the transaction pays, if the wallet signed the proof.
     pub(super) async fn other_quote(
         self,
         quote: &Quote,

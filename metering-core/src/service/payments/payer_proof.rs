@@ -18,7 +18,7 @@ impl Payments<'_> {
         Ok(wallets.iter().map(ToString::to_string).collect())
     }
 
-    /// Decides whether the account may use the payment. If not, the error asks for the payer's signature.
+    /// Decides whether the account may use the payment. If not, the error requests the payer's signature.
     pub(super) async fn entitlement(
         self,
         account: &Account,
@@ -78,7 +78,7 @@ impl Payments<'_> {
     }
 
     /// Checks that the payer signed the message. Only a private key's signature links the wallet: a contract's response
-    /// (EIP-1271) holds for one chain and one moment.
+    /// (EIP-1271) is valid for one chain at one time.
     pub(super) async fn proven(
         self,
         payment: &Payment,

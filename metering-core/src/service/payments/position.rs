@@ -1,4 +1,4 @@
-//! How far a chain has been scanned, with the hash of the last block, so that a reorganisation sends the scan back.
+//! How far a chain has been scanned, with the hash of the last block, so a reorganisation restarts the scan earlier.
 //!
 //! The store's mark covers only final blocks, which never change. Each process remembers for itself which blocks it has
 //! scanned between the mark and the newest confirmed block, and scans them again after a restart.
@@ -40,7 +40,7 @@ impl Positions {
         Ok(mark)
     }
 
-    /// Remembers how far a scan got. Without a hash (when sources are uncertain) the blocks are scanned again.
+    /// Stores the progress of a scan. Without a hash (when sources are uncertain) the blocks are scanned again.
     pub(super) fn scanned(&self, chain_id: u64, block: u64, hash: Option<BlockHash>) {
         if let Some(hash) = hash {
             let position = Position { block, hash };

@@ -1,5 +1,4 @@
-//! Payments that processors took, as a checkout reports them. Whoever may report them is trusted: nothing else proves that
-//! somebody paid.
+//! Payments that processors took, as a checkout reports them. Reports are trusted: nothing else proves a payment.
 
 use crate::access::account::{Account, AccountId};
 use crate::chains::address::Address;
@@ -20,12 +19,12 @@ use crate::wire::{
     ProcessorPaymentRequest, ProcessorPaymentResponse, ProcessorReversalRequest, ProcessorReversalResponse,
 };
 
-/// The largest amount, so that sums and shares of it are exact.
+/// The largest amount, so sums and shares of it are exact.
 const MAX_AMOUNT: u128 = (1 << 63) - 1;
 /// The most characters of a reason.
 const MAX_REASON_CHARS: usize = 200;
 
-/// What was sold.
+/// The sold credits or plan.
 struct Sold {
     plan_id: Option<String>,
     credits: Credits,
@@ -94,7 +93,7 @@ impl Payments<'_> {
                     ("amount", record.payment.amount == amount, record.payment.amount.to_human(currency.decimals())),
                     ("currency", record.payment.token == currency.token(), currency_of(&record.payment.token)),
                     ("plan_id", record.plan_id == plan_id, record.plan_id.clone().unwrap_or_else(|| "none".to_owned())),
-                    // Those of a plan may have changed since.
+                    // The terms of a plan may have changed since.
                     ("credits", request.credits.is_none_or(|credits| credits == added), added.to_string()),
                 ];
                 same_terms(&processor, terms)?;
@@ -105,7 +104,7 @@ impl Payments<'_> {
             PaymentCredited::OutOfRange => {
                 Err(Error::field("credits", "would put the account's balance out of range; nothing was credited"))
             }
-            // No quote is paid by a processor.
+            // Processors pay no quotes.
             PaymentCredited::BelongsToQuote => Err(Error::Internal),
         }
     }
@@ -168,7 +167,7 @@ impl Payments<'_> {
                 let paid = human(&record, paid);
                 return Err(Error::field(
                     "amount",
-                    format_args!("must be above zero and at most what was paid, {paid}"),
+                    format_args!("must be above zero and at most the amount paid, {paid}"),
                 ));
             }
             ProcessorReversed::OutOfRange => {
@@ -188,7 +187,7 @@ impl Payments<'_> {
         })
     }
 
-    /// What a payment buys: credits that are given, or those of a plan.
+    /// The purchase behind a payment: an amount of credits, or a plan.
     async fn sold_at_processor(
         self,
         fields: &mut Fields,
@@ -251,7 +250,7 @@ fn reference(fields: &mut Fields, processor: Option<&str>, name: &str, id: Optio
     }
 }
 
-/// An amount, in the currency's smallest unit; `None` if there is none, or it is wrong.
+/// An amount, in the currency's smallest unit; `None` if it is missing or wrong.
 fn amount(
     fields: &mut Fields,
     currency: Option<Currency>,
@@ -322,7 +321,7 @@ fn credit(
             token_symbol: currency.code().to_owned(),
             token_decimals: currency.decimals(),
         }),
-        // What was paid is an amount of a currency already.
+        // The payment is an amount of a currency already.
         value: None,
         link_payer: false,
         quotes: QuotePrecedence::Account,
@@ -348,7 +347,7 @@ fn response(
     }
 }
 
-/// Checks that what is recorded has the terms that were sent: the name of each, whether it is the same, and what it was.
+/// Checks that the recorded terms equal the sent ones: the name of each, whether it is the same, and its old value.
 fn same_terms<const N: usize>(id: &ProcessorRef, terms: [(&'static str, bool, String); N]) -> Result<(), Error> {
     match terms.into_iter().find(|(_, is_same, _)| !is_same) {
         Some((field, _, recorded)) => Err(other_terms(id, field, recorded)),

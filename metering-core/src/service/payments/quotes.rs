@@ -28,7 +28,7 @@ pub(super) struct ValidQuoteRequest {
     email: Option<Email>,
 }
 
-/// Who a quote is for.
+/// The owner of a quote.
 pub(super) enum Buyer<'b> {
     /// A wallet that has no account.
     Wallet(&'b ValidQuoteRequest),

@@ -35,20 +35,20 @@ const MAX_RECEIPTS: u32 = 100;
 /// When payments were taken back and came back, by the ledger, in order.
 type Settlements = HashMap<TxRef, Vec<(LedgerKind, Timestamp)>>;
 
-/// A purchase, as the ledger has it.
+/// A purchase, from the ledger.
 pub(super) struct Purchase {
     pub(super) entry: LedgerEntry,
     payment: PaymentRef,
     settlements: Settlements,
 }
 
-/// What receipts of an account are made from, besides its payments.
+/// The data of an account's receipts, besides its payments.
 struct KnownForReceipts {
     plans: Vec<Plan>,
     buyers: Vec<BuyerRecord>,
     settlements: Settlements,
     terms: Vec<ReceiptTermsRecord>,
-    /// By the payment, and which document of it they are.
+    /// By the payment, and the document's number within it.
     issued: HashMap<(TxRef, u32), IssuedReceipt>,
 }
 
@@ -83,7 +83,7 @@ impl Payments<'_> {
         let account = self.access.authorize(caller, Scope::Read).await?;
         let limit = within("limit", limit, MAX_RECEIPTS)?;
         let most = usize::try_from(limit).unwrap_or(usize::MAX);
-        // The newest so far, and one more, which shows whether others precede them.
+        // The newest ones read, and one more, which shows whether others precede them.
         let mut newest: VecDeque<(LedgerEntry, PaymentRef)> = VecDeque::new();
         let settlements = self
             .each_purchase(&account, |entry, payment| {
@@ -181,7 +181,8 @@ impl Payments<'_> {
         Ok(KnownForReceipts { plans, buyers, settlements, terms, issued })
     }
 
-    /// The number that follows from the payment of a receipt, by that number, its consecutive one, or one of a credit note.
+    /// The number that is derived from a receipt's payment, by that number, its consecutive one, or one of a credit
+    /// note.
     async fn receipt_number(self, account: &Account, text: &str) -> Result<ReceiptNumber, Error> {
         let problem = match text.parse() {
             Ok(number) => return Ok(number),
@@ -321,7 +322,8 @@ fn taxes_of_notes(
         .collect()
 }
 
-/// What a payment, or a part of it, is in a currency. Chains take back all of a payment, so theirs is the value that was stored.
+/// The value of a payment, or a part of it, in a currency. Chains reverse whole payments, so their value is the stored
+/// one.
 fn in_currency(record: &PaymentRecord, amount: TokenUnits) -> Option<(CurrencyAmount, &str)> {
     match (&record.processor, &record.value, &record.sold) {
         (Some(_), _, Some(sold)) => {

@@ -11,8 +11,9 @@ use crate::payments::recipient::Registration;
 use crate::service::Payments;
 
 impl Payments<'_> {
-    /// Registers the recipients of all configured chains and their plans with the store, which records when it first
-    /// knew each. Top-ups that were mined earlier are refused, so call this at startup, before publishing where to pay.
+    /// Registers the recipients of all configured chains and their plans with the store, which records when each was
+    /// first seen. Top-ups that were mined earlier are refused, so call this at startup, before publishing where to
+    /// pay.
     ///
     /// # Errors
     /// When the store fails. Registration is retried before plans are listed and payments are checked.

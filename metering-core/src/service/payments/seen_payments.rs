@@ -31,7 +31,7 @@ pub(super) struct SeenPayment {
     pub(super) depth: Depth,
 }
 
-/// What the searches of a target have found.
+/// The payments that the searches of a target have found.
 #[derive(Debug, Default)]
 struct Searched {
     /// When the last search ended, in success or failure.
@@ -46,7 +46,7 @@ struct Searched {
 pub(super) struct SeenPayments(Mutex<HashMap<PaymentTarget, Arc<tokio::sync::Mutex<Searched>>>>);
 
 impl SeenPayments {
-    /// The payments that arrived at a target in the chain's newest blocks. If the chain cannot be read, those that were
+    /// The payments that arrived at a target in the chain's newest blocks. If the chain cannot be read, the payments
     /// found before: a failure is no evidence that a payment left its block.
     pub(super) async fn at(&self, reader: &dyn ChainReader, target: PaymentTarget) -> Arc<[SeenPayment]> {
         let searched = Arc::clone(self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_default());
@@ -56,7 +56,7 @@ impl SeenPayments {
             if let Err(error) = search(reader, target, &mut searched).await {
                 tracing::debug!(%error, chain = target.chain_id, "the newest blocks could not be searched");
             }
-            // A failure counts as a search, so that those who wait do not repeat it one after the other.
+            // A failure counts as a search, so waiting callers do not repeat it one by one.
             searched.at = Some(Instant::now());
         }
         Arc::clone(&searched.found)

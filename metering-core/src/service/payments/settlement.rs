@@ -1,7 +1,7 @@
 //! Settles payments that were credited before their block was final.
 //!
-//! [`decide`], a pure function, says what to do, and one atomic operation of the store does it. If several nodes see
-//! the same, only one of them changes the record. Payments that cannot be read are checked again next time.
+//! The pure function [`decide`] chooses the next step, and one atomic operation of the store performs it. If several
+//! nodes see the same, only one of them changes the record. Payments that cannot be read are checked again next time.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -123,8 +123,8 @@ impl Payments<'_> {
         }
     }
 
-    /// Reads a payment's transaction for the last time, before it becomes final. One that is not there stays unsettled
-    /// and is not reversed: its source may have lied when it was credited, or may have deleted old receipts since.
+    /// Reads a payment's transaction for the last time, before it becomes final. A missing one stays unsettled and is
+    /// not reversed: its source may have lied when it was credited, or may have deleted old receipts since.
     async fn confirm(
         self,
         reader: &dyn ChainReader,
@@ -213,7 +213,7 @@ impl Payments<'_> {
         let change = SettlementChange { seen: record, step: step.clone(), now };
         let account = match self.state.store()?.settle_payment(change).await? {
             PaymentSettled::Changed(account) => account,
-            // Another node was faster.
+            // Another node settled it first.
             PaymentSettled::Stale => return Ok(before),
             PaymentSettled::OutOfRange => {
                 tracing::error!(%tx, "a reorganisation would put a balance out of range; correct it by hand");

@@ -36,7 +36,7 @@ const MAX_WAITING_UNMINED: usize = 64;
 const MAX_WAITING_PER_CALLER: u32 = 2;
 /// How many chain reads may run at a time; more are queued.
 const MAX_CHAIN_READS: usize = 256;
-/// How long to look for an unknown transaction: a node may lag behind the one it was sent to.
+/// How long to look for an unknown transaction: a node may lag behind the node that received it.
 const UNKNOWN_TX_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The plans on sale, and when they were read.
@@ -56,7 +56,7 @@ pub(in crate::service) struct PaymentState {
     chain_reads: Semaphore,
     /// True once all waits must end.
     closing: watch::Sender<bool>,
-    /// How far each chain has been scanned.
+    /// The last scanned block of each chain.
     pub(super) positions: Positions,
     /// Credited payments that are missing from their chain, and since which block.
     pub(super) missing: Mutex<HashMap<TxRef, u64>>,
@@ -68,7 +68,7 @@ pub(in crate::service) struct PaymentState {
     confirmed: Mutex<HashSet<(u64, Address, u8)>>,
     /// Payments in the newest blocks.
     pub(super) sightings: SeenPayments,
-    /// When the store first knew each recipient, by chain.
+    /// When the store first recorded each recipient, by chain.
     recipients: Mutex<BTreeMap<(u64, Address), Timestamp>>,
 }
 
@@ -118,7 +118,7 @@ impl PaymentState {
         &self.readers
     }
 
-    /// When the store first knew a recipient; `None` if it is not registered.
+    /// When the store first recorded a recipient; `None` if it is not registered.
     pub(super) fn known_since(&self, recipient: &(u64, Address)) -> Option<Timestamp> {
         self.recipients.lock().unwrap_or_else(PoisonError::into_inner).get(recipient).copied()
     }
@@ -276,14 +276,14 @@ impl PaymentState {
     }
 }
 
-/// Whose request waits for a payment.
+/// The quote or account whose request waits for a payment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Claimant {
     /// The holder of this quote's nonce.
     Quote(NonceHash),
     /// The account that tops up.
     Account(AccountId),
-    /// A caller that credits a payment to an account without its key.
+    /// A call that credits a payment to an account without its key.
     Payment(TxRef),
 }
 

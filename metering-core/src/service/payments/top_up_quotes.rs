@@ -26,7 +26,7 @@ const REUSED_WHILE_LEFT: u32 = 6;
 
 impl Payments<'_> {
     /// Promises a plan to an account for an exact amount, which identifies the payment: any wallet may send it. An
-    /// account that asks again soon gets the same quote.
+    /// account that requests another soon gets the same quote.
     ///
     /// This uses the shop and the chain of the example `sell_a_plan`:
     ///
@@ -67,8 +67,8 @@ impl Payments<'_> {
         let own = self.state.store()?.top_up_quotes(&account.id).await?;
         let open = || own.iter().filter(|quote| quote.state == QuoteState::Open);
         for quote in open().rev().filter(|quote| self.is_current(quote, &plan, chain)) {
-            // A customer who asks again after paying wants to pay once more, and the same amount would be credited only
-            // once.
+            // A customer who requests another after paying wants to pay once more, and the same amount would be
+            // credited only once.
             if self.sighting_of(quote).await?.is_none() {
                 return Ok(self.quote_document(quote, chain, &TokenFacts::of(&plan), Arrived::Nothing));
             }
@@ -160,7 +160,7 @@ fn read(request: &TopUpQuoteRequest) -> Result<(String, u64), Error> {
     Ok((plan_id, chain_id))
 }
 
-/// The amounts that an account had before and may have again, the newest first. They are preferred, so that an account
+/// The amounts that an account had before and may have again, the newest first. They are preferred: an account then
 /// holds few amounts over time, and a late payment of one is still its own.
 fn amounts_again(own: &[Quote], new: &Quote, plan: &Plan) -> Vec<TokenUnits> {
     let drawn =

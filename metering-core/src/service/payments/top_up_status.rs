@@ -1,7 +1,7 @@
-//! The status of a top-up quote: what has arrived for it, whether it is credited, and whether that was reversed.
+//! The status of a top-up quote: the payment that has arrived, whether it is credited, and whether it was reversed.
 //!
-//! A buyer asks every few seconds. Everything is read from the quote, its payment's record and the chain: the plan may
-//! be gone by then.
+//! A buyer polls every few seconds. Everything is read from the quote, its payment's record and the chain: the plan may
+//! no longer exist by then.
 
 use crate::access::account::Account;
 use crate::access::credentials::Caller;
@@ -22,15 +22,15 @@ use crate::service::payments::state::find_chain;
 use crate::store::SettlementChange;
 use crate::wire::{TopUpQuoteDocument, TopUpQuoteStatus};
 
-/// What the id of a top-up quote begins with.
+/// The prefix of a top-up quote's id.
 const ID_PREFIX: &str = "tuq_";
 /// The decimals of a chain's own coin, in every EVM chain.
 const COIN_DECIMALS: u8 = 18;
 
-/// What has arrived for a quote.
+/// The payment that has arrived for a quote.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Arrived {
-    /// Nothing, or nothing that is still in a block.
+    /// Nothing yet, or nothing that is still in a block.
     Nothing,
     /// A payment that is not credited yet.
     Seen(TxRef, Depth),
@@ -68,7 +68,7 @@ impl Arrived {
     }
 }
 
-/// What is known of a quote's token.
+/// The known facts about a quote's token.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TokenFacts {
     symbol: Option<String>,
@@ -82,12 +82,12 @@ impl TokenFacts {
 }
 
 impl Payments<'_> {
-    /// The account's top-up quote with this id, and what has arrived for it. Reads the chain's newest blocks, so that a
-    /// payment is seen before it is confirmed, and credits it once it is.
+    /// The account's top-up quote with this id, and the payment that has arrived for it. Reads the chain's newest
+    /// blocks, so a payment is seen before it is confirmed, and credits it once it is.
     ///
     /// # Errors
     /// [`Error::Unauthorized`], [`Error::Payment`] when the account has no such quote or its chain is no longer
-    /// configured, or when the store fails. A chain that cannot be read is not an error: what was seen before is
+    /// configured, or when the store fails. A chain that cannot be read is not an error: the last seen status is
     /// returned.
     pub async fn top_up_quote_by_id(
         self,
@@ -113,9 +113,8 @@ impl Payments<'_> {
         Ok(self.quote_document(&quote, chain, &token, Arrived::of(&quote, record.as_ref(), sighting.as_ref())))
     }
 
-    /// Credits a confirmed payment of a quote that waits for one, so that crediting does not depend on the watcher.
-    /// Returns the updated quote. `record` is that of the quote's reversed payment: if this is the same, its credits
-    /// return.
+    /// Credits a confirmed payment of an open quote, so crediting does not depend on the watcher. Returns the updated
+    /// quote. `record` is the record of the quote's reversed payment: if this is the same payment, its credits return.
     async fn credit_sighting(
         self,
         account: &Account,
@@ -127,7 +126,7 @@ impl Payments<'_> {
             let is_same = (record.payment.payer, record.payment.amount) == (payment.payer, payment.amount);
             if let Some(block) = payment.block().filter(|_| is_same) {
                 let step = SettlementStep::Restore(block);
-                // Refused when the watcher was faster.
+                // Refused when the watcher credited it first.
                 self.state
                     .store()?
                     .settle_payment(SettlementChange { seen: record, step, now: self.access.now() })
@@ -140,7 +139,7 @@ impl Payments<'_> {
             return Ok(quote);
         }
         match self.credit_quote(account, &quote, payment).await {
-            // Refused when another payment, or another account, was faster.
+            // Refused when another payment was first, or another account had this one.
             Ok(_) | Err(Error::Payment(_)) => Ok(self.state.store()?.quote(&quote.nonce).await?.unwrap_or(quote)),
             Err(error) => Err(error),
         }
@@ -171,8 +170,8 @@ impl Payments<'_> {
         Ok(None)
     }
 
-    /// Symbol and decimals of a quote's token: of its plan, of another plan in the same token, of what was sold, or as
-    /// the chain says.
+    /// Symbol and decimals of a quote's token: of its plan, of another plan in the same token, of the recorded sale, or
+    /// from the chain.
     async fn token_facts(self, quote: &Quote, record: Option<&PaymentRecord>) -> Result<TokenFacts, Error> {
         let plans = self.state.store()?.plans().await?;
         let same_token =

@@ -22,7 +22,7 @@ use crate::wire::{ChainIdInput, TopUpRequest, TopUpResponse};
 pub(super) struct Entitlement {
     /// Whether to link the payer's wallet to the account.
     pub(super) links: bool,
-    /// Who gets a payment that an open quote expects.
+    /// The account that gets a payment that an open quote expects.
     pub(super) quotes: QuotePrecedence,
 }
 
@@ -113,8 +113,8 @@ impl Payments<'_> {
         self.credit(account, &plan, payment, entitlement).await
     }
 
-    /// Responds to an account that registers a payment again. If the payment was reversed and the chain has it after
-    /// all, it is credited again, however long ago that was.
+    /// Responds to an account that registers a payment again. If the payment was reversed but the chain has it again,
+    /// it is credited again, however long ago it was reversed.
     async fn top_up_again(
         self,
         account: &Account,
@@ -157,7 +157,7 @@ impl Payments<'_> {
         self.credit_plan(account, (&plan.id, Some(sold)), amount, payment, entitlement).await
     }
 
-    /// Credits a payment that has the amount of the account's own top-up quote. The quote's terms count, whatever the
+    /// Credits a payment that has the amount of the account's own top-up quote. The quote's terms apply, whatever the
     /// plan is now.
     pub(super) async fn credit_quote(
         self,
@@ -211,8 +211,8 @@ impl Payments<'_> {
         }
     }
 
-    /// The response to an account that registers its own top-up again: what the payment added when it was credited. For
-    /// every other account the transaction is used up.
+    /// The response to an account that registers its own top-up again: the credits that the payment added when it was
+    /// credited. For every other account the transaction is already used.
     async fn repeated(self, account: &Account, record: &PaymentRecord) -> Result<TopUpResponse, Error> {
         let tx = record.payment.tx;
         if record.account != account.id || record.used_as == PaymentUse::PaySignup {

@@ -1,7 +1,7 @@
-//! Sets aside arrivals that cannot be read, so that the watcher can continue, and retries them later.
+//! Sets aside arrivals that cannot be read, so the watcher can continue, and retries them later.
 //!
-//! A failure of one transaction must be distinguished from a failure of the whole chain. The first is set aside. The
-//! second holds the watcher's position, so that nothing is missed.
+//! A failure of one transaction must be distinguished from a failure of the whole chain. An unreadable transaction is
+//! set aside. A failure of the chain keeps the watcher at its position, so nothing is missed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::service::payments::arrivals::{Arrivals, arrivals, arrivals_in, check_
 use crate::service::payments::watch::WatchReport;
 
 /// After this many rounds with a failure that may be temporary, an arrival is set aside. Only rounds in which the rest
-/// of the chain could be read count.
+/// of the chain could be read are counted.
 const MAX_HELD_ROUNDS: u32 = 3;
 /// The most arrivals that one round retries.
 const RETRIES_MAX: u32 = 20;
@@ -62,8 +62,8 @@ impl Payments<'_> {
 
     /// Retries the arrivals that are due.
     ///
-    /// A block that can be searched now may hold transactions that cannot be read. They are recorded at once, whatever
-    /// the reason, because the watcher has passed their block.
+    /// A block that can be searched now may hold transactions that cannot be read. They are recorded immediately,
+    /// whatever the reason, because the watcher has passed their block.
     pub(super) async fn retry_unreadable(
         self,
         chain: &Chain,
@@ -84,7 +84,7 @@ impl Payments<'_> {
                     }
                     self.state.store()?.forget_unreadable(&arrival.location).await?;
                 }
-                // The whole chain fails, which says nothing about the arrival: it stays due.
+                // The whole chain fails, which does not concern the arrival: it stays due.
                 Err(error) if check_chain_is_readable(&**reader, &error).await.is_err() => return Ok(()),
                 Err(error) => self.retry_later_or_give_up(arrival, &error).await?,
             }

@@ -3,7 +3,7 @@
 //! A payment for an open signup quote creates the account; the quote's owner gets the key by a later claim, or by
 //! rotation. A payment for an open top-up quote is credited to the quote's account, whichever wallet paid. A payment
 //! for a plan, from a wallet that belongs to exactly one account, is credited to that account. All others are left for
-//! their payers to claim or the operator to assign: guessing would give money away.
+//! their payers to claim or the operator to assign: a wrong guess would give money away.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -56,9 +56,9 @@ enum ArrivalOutcome {
 }
 
 impl Payments<'_> {
-    /// Scans the next confirmed blocks of a chain, and credits what it can. The store keeps a mark of the last final
-    /// block scanned. Without a mark, the scan starts at `from_block`, or else at the newest confirmed block. Blocks
-    /// that a reorganisation replaced are scanned again. Payments that are left are in
+    /// Scans the next confirmed blocks of a chain, and credits the payments that it can. The store keeps a mark of the
+    /// last final block scanned. Without a mark, the scan starts at `from_block`, or else at the newest confirmed
+    /// block. Blocks that a reorganisation replaced are scanned again. Payments that are left are in
     /// [`PaymentStore::unclaimed`](crate::PaymentStore::unclaimed) until an account has them.
     ///
     /// Several processes may watch one chain: each payment counts once.
@@ -129,9 +129,9 @@ impl Payments<'_> {
         Ok(WatchReport { scanned_to: Some(to), up_to_date: to == confirmed, ..report })
     }
 
-    /// Forgets unclaimed payments that a reorganisation removed: they are not in `found` (block and transaction), and their
-    /// block was replaced. If it was not, they stay, because a source may omit what it had before, and this process may look
-    /// for other recipients and tokens than the one that found them.
+    /// Forgets unclaimed payments that a reorganisation removed: they are not in `found` (block and transaction), and
+    /// their block was replaced. If it was not, they are kept: a source may omit arrivals that it had before, and this
+    /// process may look for other recipients and tokens than the one that found them.
     async fn forget_removed(
         self,
         chain_id: u64,
@@ -214,8 +214,8 @@ impl Payments<'_> {
         outcome_of(self.credit(&account, plan, payment, entitlement).await, &account)
     }
 
-    /// Credits a payment to the account whose top-up quote has its amount, whichever wallet it came from. `None` when
-    /// another payment of the quote came first.
+    /// Credits a payment to the account whose top-up quote has its amount, from any wallet. `None` when another payment
+    /// of the quote came first.
     async fn settle_top_up_quote(
         self,
         account: &AccountId,
@@ -231,7 +231,7 @@ impl Payments<'_> {
 
     /// `None` when the quote cannot be claimed after all, because its payer has an account by now.
     async fn settle_quote(self, quote: &Quote, payment: &Payment) -> Result<Option<ArrivalOutcome>, Error> {
-        // This key is never shown; the quote's owner gets another.
+        // This key is never shown; the quote's owner gets a new one.
         let key = ApiKey::generate(&SystemRandomness);
         let claim = self.claim_of(quote, payment.clone(), &key, KeyDelivery::Later).await?;
         Ok(match self.claim_by_nonce(claim).await? {
@@ -276,7 +276,7 @@ fn outcome_of(credited: Result<TopUpResponse, Error>, account: &Account) -> Resu
 }
 
 /// The plan on sale that a payment was made for: the amount is its price, exactly or with a quote's tag. If several
-/// match, the most expensive one, then the one with the most credits.
+/// match, the most expensive one; of equal ones, the one with the most credits.
 fn plan_paid_by<'a>(plans: &'a [Plan], chain: &Chain, payment: &Payment) -> Option<&'a Plan> {
     let fits = |plan: &&Plan| {
         let of_price = plan.price().is_some_and(|price| may_be_tagged(price, plan.token_decimals, payment.amount));

@@ -1,4 +1,4 @@
-//! The store and settings for signups, and what every new account gets: free credits, and a link to verify its email
+//! The store and settings for signups, and the start of every new account: free credits, and a link to verify its email
 //! address.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::signups::signup::SignupError;
 use crate::store::SignupStore;
 use crate::wire::EmailVerification;
 
-/// What [`Service::with_signup`](crate::Service::with_signup) sets.
+/// The settings of [`Service::with_signup`](crate::Service::with_signup).
 #[derive(Debug, Clone, Default)]
 pub(in crate::service) struct SignupSetup {
     /// `None` when the service offers no signups.

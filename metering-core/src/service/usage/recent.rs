@@ -8,7 +8,8 @@ use crate::clock::Day;
 use crate::error::Error;
 use crate::usage::{ACTIVITY_KEPT, Activity, UsageLine};
 
-/// How many of an account's newest entries are searched: the usage entries that a store keeps, and as many others.
+/// How many of an account's newest entries are searched: the usage entries that a store keeps, and the same number of
+/// others.
 const SEARCHED: u32 = 2 * ACTIVITY_KEPT;
 
 /// Which entries of recent activity to list, and how many.

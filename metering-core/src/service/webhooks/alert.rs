@@ -1,4 +1,4 @@
-//! The balance below which the owner of an account is told.
+//! The balance below which the owner of an account is notified.
 
 use super::{Webhooks, read_threshold};
 use crate::access::credentials::Caller;
@@ -33,7 +33,7 @@ impl Webhooks<'_> {
         let below = read_threshold(request)?;
         let changed = self.setup.store()?.set_balance_alert(&account.id, below).await?.ok_or(Error::Unauthorized)?;
         let email = match (below, request.email) {
-            // Without a threshold nothing is low, so nobody is told by default.
+            // Without a threshold nothing is low, so nobody is notified by default.
             (None, None) => self.setup.mails_alerts(&changed).await?,
             (_, wanted) => self.setup.set_mail_alerts(&changed, wanted, self.access.now()).await?,
         };

@@ -114,7 +114,7 @@ fn read_delivery_state(name: &str) -> Result<DeliveryState, Error> {
     DeliveryState::from_name(name).ok_or_else(|| Error::field("state", format_args!("must be one of {}", names())))
 }
 
-/// Includes the kind of tests, which webhooks cannot ask for.
+/// Includes the kind of tests, which webhooks cannot select.
 fn read_event_kind(name: &str) -> Result<EventKind, Error> {
     let names = || EventKind::ALL.map(EventKind::as_str).join(", ");
     let problem = || Error::field("event", format_args!("must be webhook.test or one of {}", names()));

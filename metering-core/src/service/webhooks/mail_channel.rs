@@ -16,7 +16,7 @@ const MAILED: [EventKind; 4] =
     [EventKind::BalanceLow, EventKind::BalanceExhausted, EventKind::BudgetExhausted, EventKind::TopUpStopped];
 
 impl WebhookSetup {
-    /// Where alerts to an account are mailed; `None` if they cannot be.
+    /// The address that alerts to an account are mailed to; `None` if there is none.
     fn alert_address(&self, account: &Account) -> Option<WebhookUrl> {
         let can = self.settings.mails && account.email_status.is_verified();
         account.email.as_ref().filter(|_| can).and_then(WebhookUrl::mail_to)
@@ -29,7 +29,7 @@ impl WebhookSetup {
         Ok(Some(channel.is_some_and(|channel| is_on(&channel, &url))))
     }
 
-    /// Has alerts mailed to an account, or not. `None` leaves it as it is, and has them mailed if it was never decided.
+    /// Has alerts mailed to an account, or not. `None` keeps the setting, and turns mail on if it was never set.
     /// Returns whether they are mailed; `None` if they cannot be.
     pub(in crate::service) async fn set_mail_alerts(
         &self,
@@ -92,7 +92,7 @@ impl WebhookSetup {
         Ok(Some(own))
     }
 
-    /// The events that a mail webhook asks for; all that can be mailed if it names none.
+    /// The events that a mail webhook selects; if it names none, all that can be mailed.
     pub(super) fn mailed(&self, fields: &mut Fields, kinds: Option<EventKinds>) -> EventKinds {
         let kinds = kinds.unwrap_or_else(|| MAILED.into_iter().collect());
         if kinds.iter().any(|kind| !MAILED.contains(&kind)) {

@@ -1,4 +1,4 @@
-//! What a service needs for webhooks.
+//! The parts that a service needs for webhooks.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::service::WebhookSettings;
 use crate::store::EventStore;
 
-/// What [`Service::with_webhooks`](crate::Service::with_webhooks) sets.
+/// The settings of [`Service::with_webhooks`](crate::Service::with_webhooks).
 #[derive(Debug, Clone, Default)]
 pub(in crate::service) struct WebhookSetup {
     /// `None` when the service offers no webhooks.

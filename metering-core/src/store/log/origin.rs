@@ -1,4 +1,4 @@
-//! The origins of logs: the names by which their checkpoints, keys and readers know them.
+//! The origins of logs: the names that identify them in checkpoints and keys, and to readers.
 
 use url::{Position, Url};
 

@@ -1,4 +1,4 @@
-//! The log that another one follows: what connects the two for those who saw the first.
+//! The log that another one follows: connects the two for readers of the first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ pub struct PreviousLog {
     pub root: [u8; 32],
 }
 
-/// The text does not say how a log ended.
+/// The text does not describe the end of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected ORIGIN:SIZE:ROOT, such as example.com/log/1:70400:CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=")]
 pub struct MalformedPreviousLog;

@@ -75,7 +75,7 @@ impl State {
             created_at: now,
         };
         record.recent.insert(number, entry);
-        // Trim only at twice the bound, so that the cost per entry is negligible.
+        // Trim only at twice the limit, so the cost per entry is negligible.
         let bound = ACTIVITY_KEPT as usize;
         if record.recent.len() > 2 * bound {
             while record.recent.len() > bound {

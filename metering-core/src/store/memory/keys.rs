@@ -152,7 +152,7 @@ impl Record {
         std::iter::successors(stored(number), |key| key.parent.and_then(stored)).collect()
     }
 
-    /// What counts against the rate limits of a key.
+    /// The usage that counts against the rate limits of a key.
     fn windows(&self, number: KeyNumber) -> RateWindows {
         let meter = self.stored(number).and_then(|stored| stored.meter).unwrap_or_default();
         RateWindows { minute: meter.minute, day: meter.day }
@@ -172,7 +172,7 @@ impl Record {
         Ok(KeyStatus { key, parents_are_live, spent, usage })
     }
 
-    /// What was charged with a key and its child keys since `day`, and is held.
+    /// The charges and open holds of a key and its child keys since `day`.
     pub(super) fn spent_since(&self, number: KeyNumber, day: Day) -> Result<Credits, StoreError> {
         let is_below = |other: KeyNumber| self.chain(other).iter().any(|key| key.number == number);
         let counted = self.usage.iter().filter(|((of, _, key), _)| *of >= day && is_below(*key));

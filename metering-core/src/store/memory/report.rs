@@ -80,7 +80,7 @@ impl State {
     }
 }
 
-/// The budgets of an account from which less was taken than is booked since their period began.
+/// The budgets of an account that are lower than the bookings since their period began.
 fn restarted_budgets(record: &Record) -> Result<Vec<Discrepancy>, StoreError> {
     let mut found = Vec::new();
     for stored in &record.keys {

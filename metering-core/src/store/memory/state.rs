@@ -62,14 +62,14 @@ pub(super) struct Record {
     pub(super) holds: BTreeMap<HoldId, Hold>,
 }
 
-/// A key, and what counts against its terms.
+/// A key, and the usage that counts against its terms.
 #[derive(Debug)]
 pub(super) struct StoredKey {
     pub(super) key: Key,
     pub(super) meter: Option<KeyMeter>,
 }
 
-/// What a secret belongs to, and whether it still works.
+/// The owner of a secret, and whether it still works.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Secret {
     /// The account's index.
@@ -85,7 +85,7 @@ impl Secret {
     }
 }
 
-/// One daily total. Its atoms are 128 bits wide, so that charges and refunds can be added in any order.
+/// One daily total. Its atoms are 128 bits wide, so charges and refunds can be added in any order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DayTotal {
     pub(super) calls: u64,

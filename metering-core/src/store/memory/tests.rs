@@ -1,4 +1,4 @@
-//! What the conformance suite cannot test from outside: wrong amounts, and a poisoned lock.
+//! Rules that the conformance suite cannot test from outside: wrong amounts, and a poisoned lock.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use url::form_urlencoded;
 use super::text::Text;
 use crate::Error;
 
-/// What need not be encoded in a path or a query (RFC 3986, 2.3).
+/// Characters that need not be encoded in a path or a query (RFC 3986, 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The parameters of a call. The macro `parameters!` implements it.
@@ -30,7 +30,7 @@ pub trait Parameters: Sized + Send + 'static {
 
 /// Is shown every parameter of a call.
 pub trait ParameterVisitor {
-    /// One parameter: its name, what it means and an example.
+    /// One parameter: its name, its meaning and an example.
     fn parameter<P: Parameter>(&mut self, name: &'static str, description: &'static str, example: Option<Value>);
 }
 
@@ -45,7 +45,7 @@ pub trait Parameter: Sized {
     /// Its text, if it has one.
     fn write(&self) -> Option<Cow<'_, str>>;
 
-    /// Whether it must be given.
+    /// Whether it is required.
     #[cfg(feature = "openapi")]
     const IS_REQUIRED: bool;
 
@@ -206,7 +206,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// A number from 1 to `MAX`; `DEFAULT` if it is not given.
+    /// A number from 1 to `MAX`; `DEFAULT` if it is missing.
     Bounded: |name, text, most| {
         let is_number = digits(text) && text.parse::<u32>().is_ok();
         let problem = if is_number { format!("must be from 1 to {most}") } else { NO_NUMBER.to_owned() };

@@ -17,7 +17,7 @@ pub trait Text: Sized {
     /// Reads it.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// The problem with the text.
     fn read(text: &str) -> Result<Self, String>;
 
     /// Writes it.

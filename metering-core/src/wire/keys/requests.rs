@@ -27,12 +27,11 @@ pub struct CreateKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "amount")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub alert_below: Option<Credits>,
-    /// When it expires, as RFC 3339; null for when the key that makes it does.
+    /// When it expires, as RFC 3339; null for its parent's expiry.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// What it may be used for: `call`, `read`, `manage`, `topup`. Call and read by default, as far as the key that
-    /// makes it has them.
+    /// Its scopes: `call`, `read`, `manage`, `topup`. By default `call` and `read`, if the key that makes it has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call, such as `/quotes/*` or `GET /search`; at least one.
@@ -79,10 +78,10 @@ pub struct ChangeKeyRequest {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = DateTime))]
     pub expires_at: Option<Option<String>>,
-    /// Whether it is switched off, and its child keys with it.
+    /// Whether it is turned off, and its child keys with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<bool>,
-    /// What it may be used for.
+    /// Its scopes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// The routes that it may call; null for all that its parent key may call.

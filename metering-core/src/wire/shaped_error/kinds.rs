@@ -1,7 +1,7 @@
-//! What each API calls the kinds of its errors, by HTTP status.
+//! Each API's names for the kinds of its errors, by HTTP status.
 
 /// `error.type` of OpenAI's API. Its documentation names `invalid_request_error`, `insufficient_quota`,
-/// `rate_limit_error`, `service_unavailable_error` and `server_error`; clients tell a wrong key by the status.
+/// `rate_limit_error`, `service_unavailable_error` and `server_error`; clients recognise a wrong key by the status.
 pub(super) const fn openai_type(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
@@ -14,7 +14,7 @@ pub(super) const fn openai_type(status: u16) -> &'static str {
     }
 }
 
-/// `error.type` of Anthropic's API: one of the nine that its clients know, or `request_too_large`.
+/// `error.type` of Anthropic's API: one of the nine that its clients recognise, or `request_too_large`.
 pub(super) const fn anthropic_type(status: u16) -> &'static str {
     match status {
         401 => "authentication_error",
@@ -30,8 +30,8 @@ pub(super) const fn anthropic_type(status: u16) -> &'static str {
     }
 }
 
-/// `error.status` of Google's APIs: a name of `google.rpc.Code`. It has none for a lack of credits, which Google's own
-/// quotas report as `RESOURCE_EXHAUSTED`.
+/// `error.status` of Google's APIs: a name of `google.rpc.Code`. It has none for insufficient credits, which Google's
+/// own quotas report as `RESOURCE_EXHAUSTED`.
 pub(super) const fn gemini_status(status: u16) -> &'static str {
     match status {
         401 => "UNAUTHENTICATED",

@@ -1,4 +1,4 @@
-//! What clients of each shape read.
+//! The errors that clients of each shape read.
 
 use super::*;
 use crate::money::credits::Credits;

@@ -159,7 +159,7 @@ impl Subscriber for Log {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// Time is that of the test: it passes as soon as everything waits.
+/// The test controls the time: it passes as soon as everything waits.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_is_logged_once_and_asked_again() {
     let log = Log::default();

@@ -1,5 +1,4 @@
-//! What happens to the charge of a request that is not served, and how the layer respects the inner service's
-//! readiness.
+//! The charge of a request that is not served, and how the layer respects the inner service's readiness.
 
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn, ready};
@@ -57,7 +56,7 @@ async fn response_with_a_free_status_is_refunded() {
 
 #[tokio::test]
 async fn free_status_releases_a_hold_whatever_the_response_reports() {
-    // the inner service's status, what it captures itself, what the request costs
+    // the inner service's status, the amount it captures itself, the request's cost
     for (status, captured, cost) in [(404, None, "0.1"), (500, None, "0"), (429, None, "0"), (500, Some("0.2"), "0.2")]
     {
         let scene = Scene::new().await;
@@ -261,7 +260,7 @@ async fn a_response_that_switches_protocols_is_charged_and_passes_with_its_reque
     for (name, value) in [("connection", "Upgrade"), ("upgrade", "websocket"), ("sec-websocket-key", "a2V5")] {
         request.headers_mut().insert(name, value.parse().unwrap());
     }
-    request.extensions_mut().insert("what the framework needs");
+    request.extensions_mut().insert("an extension of the framework");
     let response = scene.ask(request, StatusCode::SWITCHING_PROTOCOLS).await;
     assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
     assert_eq!(header(&response, "x-bds-credit-charged"), Some("0.0013888889"));
@@ -269,5 +268,5 @@ async fn a_response_that_switches_protocols_is_charged_and_passes_with_its_reque
     let seen = scene.seen_once();
     assert_eq!(seen.headers()["upgrade"], "websocket");
     assert_eq!(seen.headers()["connection"], "Upgrade");
-    assert_eq!(seen.extensions().get(), Some(&"what the framework needs"));
+    assert_eq!(seen.extensions().get(), Some(&"an extension of the framework"));
 }

@@ -1,4 +1,4 @@
-//! Which requests the layer admits, at what price, and what the inner service sees of them.
+//! Which requests the layer admits, at what price, and how the inner service sees them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn accepted_request_is_charged_and_reported_in_headers() {
 
 #[tokio::test]
 async fn the_inner_service_sees_the_normal_form_that_was_priced() {
-    // the requested target, what the inner service sees
+    // the requested target, the target that the inner service sees
     let table = [
         ("/price/42", "/price/42"),
         ("/price/%34%32", "/price/42"),
@@ -184,7 +184,7 @@ async fn hook_sees_matched_requests_before_the_charge() {
     let layer = scene.layer().pass_others().on_match(hook);
     let send = |request| scene.send(layer.clone(), request, || Ok(Response::new("inner".to_owned())));
     let bare = |uri: &str| Request::get(uri).body("a body".to_owned()).unwrap();
-    // request, status, what the hook passed to the inner service
+    // request, status, the data that the hook passed to the inner service
     let table = [
         (scene.get("/price/42"), 200, Some(Some(true))),
         (bare("/price/status"), 200, Some(Some(false))),
@@ -199,7 +199,7 @@ async fn hook_sees_matched_requests_before_the_charge() {
         assert_eq!(response.status().as_u16(), status, "{uri}");
         let seen = scene.seen.lock().unwrap().pop();
         assert_eq!(seen.map(|seen| seen.extensions().get::<bool>().copied()), passed, "{uri}");
-        assert_eq!(Arc::strong_count(&slots), 2, "{uri}: what the hook reserved is released");
+        assert_eq!(Arc::strong_count(&slots), 2, "{uri}: the hook's reservation is released");
     }
     let held = [Arc::clone(&slots), Arc::clone(&slots)];
     for uri in ["/price/42", "/price/forty"] {

@@ -1,4 +1,4 @@
-//! Prices by model: the hold, the capture and the refusal are those of the model that a request names.
+//! Prices by model: the hold, the capture and the refusal depend on the model that a request names.
 
 use http::{Request, Response, StatusCode};
 use metering_core::RequestBody;
@@ -30,7 +30,7 @@ async fn model_without_a_price_is_refused_before_anything_is_held() {
     let error = json(&refused);
     assert_eq!((&error["error"]["code"], &error["error"]["param"]), (&"model_not_found".into(), &"model".into()));
     assert!(error["error"]["message"].as_str().unwrap().contains("`other`"), "{error}");
-    // Nobody without a key learns what is sold.
+    // The catalogue is hidden from clients without a key.
     let stranger = Request::get("/models/other:run").body("a body".to_owned()).unwrap();
     assert_eq!(run(&scene, stranger).await.status(), StatusCode::UNAUTHORIZED);
     assert!(scene.seen.lock().unwrap().is_empty());

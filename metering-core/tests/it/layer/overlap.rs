@@ -36,7 +36,7 @@ struct Scene {
     calls: Arc<AtomicUsize>,
 }
 
-/// What the inner service does.
+/// The actions of the inner service.
 #[derive(Clone, Copy)]
 enum Inner {
     Responds(StatusCode),
@@ -114,7 +114,7 @@ impl Scene {
         tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("it happens");
     }
 
-    /// Waits until the inner service was called, and lets everything go on that can.
+    /// Waits until the inner service was called, and lets all tasks run until they block.
     async fn called(&self) {
         self.until(|scene| scene.calls() == 1).await;
         go_on().await;

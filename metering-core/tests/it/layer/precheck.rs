@@ -1,4 +1,4 @@
-//! What is refused before a body is read, and that nothing is charged or counted for it.
+//! Requests that are refused before a body is read, and that nothing is charged or counted for them.
 
 use http::request::Parts;
 use http::{Request, StatusCode};

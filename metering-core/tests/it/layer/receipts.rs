@@ -1,4 +1,4 @@
-//! Signed receipts: which responses get one, and what it states.
+//! Signed receipts: which responses have one, and its contents.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn preferring(scene: &Scene, uri: &str) -> Request<String> {
 
 #[tokio::test]
 async fn a_receipt_is_for_clients_routes_and_accounts_that_ask() {
-    // whether the account always gets them, the path, whether the client asks, whether there is a receipt
+    // whether the account always gets them, the path, whether the client requests one, whether there is a receipt
     let table = [
         (false, "/price/42", false, false),
         (false, "/price/42", true, true),

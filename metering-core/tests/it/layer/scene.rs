@@ -58,12 +58,12 @@ impl Clock for ManualClock {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
-/// Stands in for what signs receipts: says what they state, and keeps it.
+/// A fake signer of receipts: returns their contents as text, and keeps it.
 #[derive(Debug, Default)]
 pub(super) struct Signer(Mutex<Vec<Statement>>);
 
 impl Signer {
-    /// What was signed since the last call.
+    /// The receipts signed since the last call.
     pub(super) fn signed(&self) -> Vec<Statement> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
@@ -118,7 +118,7 @@ impl Scene {
         Self { service: Arc::new(service), store, clock, account, key, seen: Arc::default() }
     }
 
-    /// The same with receipts for all who ask, and for these accounts.
+    /// The same with receipts for all who request one, and for these accounts.
     pub(super) fn with_receipts(self, signer: Arc<dyn ReceiptSigner>, always: ReceiptScope) -> Self {
         let service = Arc::into_inner(self.service).expect("nobody else has it yet");
         Self { service: Arc::new(service.with_receipts(signer, always)), ..self }

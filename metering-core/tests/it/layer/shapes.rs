@@ -1,4 +1,4 @@
-//! How errors look to the clients of a route, and the ids that they can ask about.
+//! The errors that clients of a route see, and the ids that they can look up.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::scene::{PRICE, Scene, header, json};
 #[tokio::test]
 async fn errors_have_the_shape_of_their_route() {
     let scene = Scene::new().await;
-    // path, whether it has a key, what the inner service responds, status, where the code is
+    // path, whether it has a key, the inner service's response, status, where the code is
     let table = [
         ("/chat", false, None, 401, Some("/error/code")),
         ("/chat?x=1", true, None, 400, Some("/error/code")),
@@ -19,7 +19,7 @@ async fn errors_have_the_shape_of_their_route() {
         ("/messages", false, None, 401, Some("/error/code")),
         ("/price/42", false, None, 401, Some("/error")),
         ("/nothing", true, None, 404, Some("/error")),
-        // The inner service's own response is passed on as it is.
+        // The inner service's own response is passed on unchanged.
         ("/chat", true, None, 200, None),
     ];
     for (path, with_key, inner, status, code_at) in table {
@@ -75,13 +75,13 @@ async fn the_id_of_a_charged_request_says_why_it_was_charged() {
     assert!(words.starts_with("GET /price/42 was charged 0.0013888889 credits to the key "), "{words}");
     assert!(words.ends_with(" The price: 0.001389 credits."), "{words}");
 
-    // What was undone.
+    // The undone charge.
     scene.clock.advance(Duration::from_secs(1));
     let response = scene.ask(scene.get("/lookup"), StatusCode::NOT_FOUND).await;
     let words = about(&id(&response)).await.unwrap().explanation.unwrap();
     assert!(words.contains("went back to the balance"), "{words}");
 
-    // What was not charged, and what is none of the caller's.
+    // Requests that were not charged, and requests of other callers.
     let (_, other) = scene.service.open_account("other", "2".parse().unwrap()).await.unwrap();
     assert!(matches!(scene.service.holds().get(&other, &request.id).await, Err(Error::NoSuchRequest)));
     for uri in ["/price/status", "/price/x", "/nothing"] {

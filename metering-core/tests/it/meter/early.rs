@@ -1,4 +1,4 @@
-//! Charges whose callers go ahead before the flush, or before the decision.
+//! Charges whose callers proceed before the flush, or before the decision.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

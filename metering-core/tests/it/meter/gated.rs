@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 
 use crate::delegated::delegated;
 
-/// A store behind a gate.
+/// A store with a gate.
 #[derive(Debug)]
 pub(crate) struct Gated<S = MemoryStore> {
     pub(crate) store: Arc<S>,
@@ -45,14 +45,14 @@ struct Commits<S> {
 }
 
 impl Gated {
-    /// A memory store whose gate lets `commits` commits through.
+    /// A memory store whose gate passes `commits` commits.
     pub(crate) fn passing(commits: usize) -> Self {
         Self::over(MemoryStore::new(), commits)
     }
 }
 
 impl<S> Gated<S> {
-    /// A store whose gate lets `commits` commits through.
+    /// A store whose gate passes `commits` commits.
     pub(crate) fn over(store: S, commits: usize) -> Self {
         let store = Arc::new(store);
         let commits = Commits {
@@ -133,7 +133,7 @@ impl<S> Gated<S> {
     /// The store, unless it is down.
     pub(crate) fn working(&self) -> Result<&S> {
         if self.is_down.load(Ordering::SeqCst) {
-            Err(StoreError::Closed("as the test wants it".into()))
+            Err(StoreError::Closed("as the test expects".into()))
         } else {
             Ok(&self.store)
         }

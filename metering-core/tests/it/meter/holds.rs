@@ -19,7 +19,7 @@ use super::gated::Gated;
 
 const LEASE: Duration = Duration::from_secs(20);
 
-/// A clock that goes with the runtime's time, which a test can pause.
+/// A clock that follows the runtime's time, which a test can pause.
 #[derive(Debug)]
 struct RuntimeClock(tokio::time::Instant, AtomicU64);
 
@@ -120,7 +120,7 @@ async fn a_dropped_guard_captures_the_fallback() {
         drop(guard);
         assert_eq!(scene.settled(id).await, SettleReason::NoReport);
         assert_eq!(scene.amounts().await, (100 - 7 * round, 0, 7 * round));
-        // What is posted without a permit gives none back.
+        // Postings without a permit return none.
         assert_eq!((scene.meter.open_holds(), scene.meter.queued()), (0, 0));
     }
     assert_eq!(scene.meter.drain().await, MeterEnd::Drained);

@@ -1,4 +1,4 @@
-//! What is posted in one turn of a thread, where `wake_together` runs.
+//! Postings in one turn of a thread, where `wake_together` runs.
 
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -23,8 +23,8 @@ async fn charges_of_one_turn_share_a_commit() {
     }
 }
 
-/// A meter whose only charge was posted on a thread that does not run on: the turn does not end. First the runtime of the
-/// meter, with its clock stopped or not, then that of the thread.
+/// A meter whose only charge was posted on a thread that stops running: the turn does not end. First the meter's
+/// runtime, with its clock stopped or not, then the thread's.
 fn posted_on_a_stopped_thread(is_paused: bool) -> (Scene, Runtime, Runtime) {
     let serving = Builder::new_current_thread().enable_all().start_paused(is_paused).build().unwrap();
     let stopped = Builder::new_current_thread().enable_all().build().unwrap();

@@ -1,4 +1,4 @@
-//! An in-memory chain that stands in for a node.
+//! An in-memory chain that replaces a node.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -168,7 +168,7 @@ impl FakeChain {
         alter(self.state().pending.get_mut(&hash).expect("the transaction is pending"));
     }
 
-    /// Has never had a transaction, although its block stays as it is: who said so before invented it.
+    /// Has never had a transaction, although its block is unchanged: a source had invented it.
     pub(super) fn disown(&self, hash: TxHash) {
         let _ = self.state().mined.remove(&hash).expect("the transaction is mined");
     }

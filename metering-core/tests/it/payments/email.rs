@@ -11,7 +11,7 @@ use metering_core::wire::{LinkRequest, QuoteRequest, RecoverByEmailRequest};
 use super::scene::{MAIN, Scene, code, key_of, quote_request};
 use super::wallet::Wallet;
 
-/// Keeps what is queued, up to a number of requests.
+/// Keeps queued mail, up to a number of requests.
 #[derive(Debug)]
 struct Outbox {
     room: usize,

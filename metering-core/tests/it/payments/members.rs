@@ -1,4 +1,4 @@
-//! Members of an account: what their roles may do, and how they sign in.
+//! Members of an account: the rights of their roles, and how they sign in.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn role(role: &str) -> InviteMemberRequest {
     InviteMemberRequest { role: Some(role.to_owned()), email: None }
 }
 
-/// What follows `#sign-in=` in the link of an invitation.
+/// The text after `#sign-in=` in the link of an invitation.
 async fn invited(service: &Service, key: &ApiKey, name: &str) -> String {
     let url = service.members().invite(key, &role(name)).await.unwrap().url.unwrap();
     url.rsplit_once("#sign-in=").unwrap().1.to_owned()
@@ -83,7 +83,7 @@ async fn each_role_may_do_what_its_table_says() {
         if name == "owner" {
             assert!(own.is_ok(), "{own:?}");
             let ended = service.usage().balance(&session).await;
-            assert_eq!(code(ended), Some(ErrorCode::Unauthorized), "rotation signs everybody out");
+            assert_eq!(code(ended), Some(ErrorCode::Unauthorized), "rotation signs everyone out");
         } else {
             assert_eq!(code(own), Some(ErrorCode::KeyScope), "{name}");
         }
@@ -143,7 +143,7 @@ async fn nobody_gives_a_program_more_than_the_role_has() {
     let buying = oauth.consent(&parent, member, &asked(r#"{"scopes": ["read", "topup"]}"#), issuer).await;
     assert_eq!(code(buying.map(|_| ())), Some(ErrorCode::KeyScope));
     assert!(oauth.consent(&parent, member, &asked("{}"), issuer).await.is_ok());
-    // A key that cannot give what the program asks for gives nothing else in its place.
+    // A key that cannot grant the requested scopes grants nothing else instead.
     let unreading = serde_json::from_str(r#"{"name": "unreading", "scopes": ["call", "manage"]}"#).unwrap();
     let unreading = service.keys().create(&key, &unreading, None).await.unwrap();
     let parent = service.access().current_key(unreading.key.key(), Scope::Manage).await.unwrap();

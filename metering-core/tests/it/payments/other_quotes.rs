@@ -24,7 +24,7 @@ async fn the_first_of_two_quotes_is_claimed_with_the_wallets_signature() {
         assert_eq!((claimed.plan_id.as_str(), claimed.tx_hash), (plan, hash.to_string()));
         // Once, even for another holder of the signature.
         assert_eq!(code(scene.service.payments().claim(&request).await), "tx_already_used");
-        // A wallet that asks in the name of another learns nothing.
+        // A wallet that requests a quote in the name of another learns nothing.
         let stranger = scene.quote(&thief, "starter", MAIN).await.unwrap();
         let other = scene.quote(&Wallet::of(3), "starter", MAIN).await.unwrap();
         let paid = scene.pay(&Wallet::of(3), &other);

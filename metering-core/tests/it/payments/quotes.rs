@@ -1,4 +1,4 @@
-//! Quotes: what they contain, and when they are refused.
+//! Quotes: their contents, and when they are refused.
 
 use metering_core::chains::{Address, TokenUnits};
 use metering_core::payments::{NonceHash, Plan, Quote, QuoteNonce};
@@ -40,7 +40,7 @@ async fn all_missing_fields_are_named_together() {
 async fn invalid_requests_are_refused_with_their_code() {
     let scene = Scene::new().await;
     type Change = fn(&mut QuoteRequest);
-    // what, change, code
+    // case, change, code
     let table: [(&str, Change, &str); 9] = [
         ("a name with a space", |r| r.agent_name = Some("a b".into()), "validation_failed"),
         ("a broken address", |r| r.payer_address = Some("0x12".into()), "validation_failed"),

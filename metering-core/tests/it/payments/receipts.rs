@@ -123,7 +123,7 @@ async fn overlapping_credit_notes_add_up_to_the_receipt() {
         restored,
         ..ProcessorReversalRequest::default()
     };
-    // What is reported, and then the number, amount and tax of each credit note, and whether it is in force.
+    // The report, then the number, amount and tax of each credit note, and whether it is in force.
     type Note = (&'static str, &'static str, &'static str, bool);
     let table: [(ProcessorReversalRequest, &[Note]); 4] = [
         (reversal("adj_1", "3.33", false), &[("INV-00002", "3.33", "0.53", true)]),

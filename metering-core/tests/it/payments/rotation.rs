@@ -140,7 +140,7 @@ async fn contract_wallet_signature_is_checked_on_its_own_chain() {
     let opened = challenge(&scene, &contract).await;
     let signature = owner.sign(&opened.message);
     let bytes = WalletSignature::parse(&signature).unwrap();
-    // A contract with the same address on another chain is not asked, even if it would accept.
+    // A contract with the same address on another chain is not called, even if it would accept.
     scene.side.accept(contract.address, signing_digest(&opened.message), bytes.as_bytes());
     assert_eq!(code(scene.verify(contract.address, &opened.nonce, &signature).await), "invalid_signature");
     scene.main.trouble(Some(ChainError::Unavailable("down".into())));

@@ -67,7 +67,7 @@ async fn a_payment_is_credited_early_and_final_later() {
     scene.main.grow(1);
     assert_eq!(settle(&scene).await, SettlementReport { finalized: 1, ..SettlementReport::default() });
     assert_eq!(settlement(&scene, hash).await, PaymentSettlement::Final);
-    // A final payment is no longer checked, whatever happens to it.
+    // A final payment is no longer checked, even if it disappears.
     scene.main.reorganise(hash);
     scene.main.grow(10);
     assert_eq!(settle(&scene).await, SettlementReport::default());
@@ -105,7 +105,7 @@ async fn claim_lost_to_a_reorganisation_is_reversed_with_reason() {
     assert_eq!(scene.balance(&key).await, "12.5");
     scene.main.reorganise(hash);
     settle_until_reversed(&scene).await;
-    assert_eq!(scene.balance(&key).await, "2", "the free credits of a new account stay");
+    assert_eq!(scene.balance(&key).await, "2", "the free credits of a new account are kept");
     let account = scene.service.access().authenticate(Some(&key)).await.unwrap();
     assert_eq!(account.totals.purchased.to_string(), "0");
     let entry = scene.store.activity(&account.id, 1).await.unwrap().remove(0);
@@ -133,7 +133,7 @@ async fn receipt_says_whether_its_payment_is_reversed() {
     scene.main.mine_again(hash);
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(settle(&scene).await.restored, 1);
-    assert_eq!(statuses().await, expected("paid", &[true]), "the credit note stays");
+    assert_eq!(statuses().await, expected("paid", &[true]), "the credit note is kept");
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn chain_errors_reverse_nothing() {
         assert_eq!(code(scene.service.payments().settle(MAIN).await), "rpc_error");
     }
     assert_eq!(scene.balance(&key).await, "12.5");
-    // A chain whose head is below the payment's block says nothing about the payment.
+    // A chain whose head is below the payment's block gives no evidence about the payment.
     scene.main.trouble(None);
     scene.main.cut(0);
     for _ in 0..3 {
@@ -267,7 +267,7 @@ async fn watcher_rescans_after_a_reorganisation() {
     scene.pay(&second, &quotes[1]);
     let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.left), (2, 0));
-    // Without a reorganisation, no block is scanned twice.
+    // Without a reorganisation, each block is scanned once.
     scene.main.grow(1);
     let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (0, 0, 0));

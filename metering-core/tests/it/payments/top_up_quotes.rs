@@ -1,4 +1,4 @@
-//! Top-up quotes: an exact amount that any wallet may pay, credited to the account that asked for it and to no other.
+//! Top-up quotes: an exact amount that any wallet may pay, credited to the account that requested it and to no other.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -90,7 +90,7 @@ async fn linked_account_cannot_take_the_payment_but_the_payers_signature_can() {
     assert_eq!(scene.balance(&other).await, "0");
 }
 
-/// Signup quotes may be requested in anybody's name. However many there are, none gets the payment of a top-up.
+/// Signup quotes may be requested in anyone's name. However many there are, none takes the payment of a top-up.
 #[tokio::test]
 async fn signup_quotes_in_the_payers_name_never_match() {
     let scene = Scene::new().await;
@@ -159,7 +159,7 @@ async fn account_has_a_bounded_number_of_unpaid_quotes() {
     assert!(refused.message.starts_with("This account has 16 unpaid top-up quotes"), "{}", refused.message);
     let (other, _) = scene.account_without_wallet().await;
     scene.top_up_quote(&other, "starter", MAIN).await.unwrap();
-    // The retry time is that of the oldest one, and one amount is free then.
+    // The retry time is the oldest quote's, and one amount is free then.
     let wait = Duration::from_secs(refused.retry_after_sec.unwrap());
     assert!(wait < Duration::from_secs(24 * 60 * 60), "{wait:?}");
     scene.clock.pass(wait - Duration::from_secs(1));

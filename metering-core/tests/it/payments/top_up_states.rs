@@ -66,7 +66,7 @@ async fn reversed(scene: &Scene) -> (ApiKey, TopUpQuoteDocument, TxHash) {
     (key, quote, hash)
 }
 
-/// A customer pays an old quote, days after its amount was last honoured. Others ask for quotes all the while.
+/// A customer pays an old quote, days after its amount was last honoured. Others request quotes all the while.
 #[tokio::test]
 async fn late_payment_is_never_credited_to_another_account() {
     let scene = coarse_scene().await;
@@ -136,7 +136,7 @@ async fn account_gets_its_own_amount_again() {
     assert_eq!(scene.balance(&key).await, "10.5");
 }
 
-/// Quotes from before amounts without a zero at the end are still paid, but their amounts are not given again.
+/// Quotes from before amounts without a zero at the end are still paid, but their amounts are not issued again.
 #[tokio::test]
 async fn old_amount_that_ends_in_a_zero_is_still_credited() {
     let scene = Scene::new().await;
@@ -166,7 +166,7 @@ async fn status_says_that_a_payment_was_reversed_and_is_back() {
     let seen = look(&scene, &key, &quote).await;
     assert_eq!((format!("{:?}", seen.status).as_str(), seen.tx_hash), ("Reversed", Some(hash.to_string())));
     assert!(seen.notice.contains("A reorganisation of the chain removed the payment"), "{}", seen.notice);
-    assert!(seen.receipt_number.is_some(), "the receipt exists, and says the same");
+    assert!(seen.receipt_number.is_some(), "the receipt exists, and is unchanged");
     // The same transaction is mined again: seen, then credited once, by the first that looks.
     scene.main.mine_again(hash);
     let back = look(&scene, &key, &quote).await;
@@ -282,13 +282,9 @@ async fn status_needs_no_plan() {
         assert_eq!((&seen.recipient, &seen.amount_atomic), (&quote.recipient, &quote.amount_atomic));
         assert_eq!((&seen.payment_uri, seen.payment_kind), (&quote.payment_uri, quote.payment_kind));
         assert_eq!((seen.token_contract, seen.token_symbol), (token.to_string(), None));
-        assert_eq!(
-            (seen.token_decimals, &seen.amount_human),
-            (Some(decimals), &quote.amount_human),
-            "as the chain says"
-        );
+        assert_eq!((seen.token_decimals, &seen.amount_human), (Some(decimals), &quote.amount_human), "from the chain");
     }
-    // It can still be paid, and says so. What was sold is stored with the payment.
+    // It can still be paid, and its status shows that. The sold credits are stored with the payment.
     send(&scene, &Wallet::of(1), &quotes[0]);
     scene.main.grow(CONFIRMATIONS - 1);
     assert_eq!(status(&scene, &key, &quotes[0]).await, "Paid");

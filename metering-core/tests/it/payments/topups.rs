@@ -78,7 +78,7 @@ async fn the_payer_completes_a_top_up_without_the_accounts_key() {
         assert_eq!(done.org_id, account.to_string());
     }
     assert_eq!(scene.balance(&key).await, "10.5");
-    // The client that was refused learns what its payment added.
+    // The refused client learns how many credits its payment added.
     let again = scene.top_up(&key, MAIN, hash, None).await.unwrap();
     assert_eq!((again.amount_added.to_string().as_str(), again.already_credited), ("10.5", true));
     request.org_id = Some("org_00000000000000000000".to_owned());
@@ -196,7 +196,7 @@ async fn each_quote_paid_through_one_contract_gets_an_account() {
     let paid: Vec<_> = quotes.iter().map(|quote| scene.pay(&router, quote)).collect();
     let first = scene.claim(&quotes[0].signup_nonce, paid[0]).await.unwrap();
     let second = scene.claim(&quotes[1].signup_nonce, paid[1]).await.unwrap();
-    // The watcher settles the third quote, and its nonce gets the key.
+    // The watcher settles the third quote, and its nonce returns the key.
     let watched = scene.service.payments().watch(MAIN, Some(0)).await.unwrap();
     assert_eq!((watched.claimed, watched.credited, watched.left), (1, 0, 0));
     let third = scene.claim(&quotes[2].signup_nonce, paid[2]).await.unwrap();

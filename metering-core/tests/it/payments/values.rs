@@ -1,4 +1,4 @@
-//! What payments are worth in a currency: as known when they are credited, and never computed again.
+//! The values of payments in a currency: set when they are credited, and never computed again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn a_value_stays_what_it_was_at_the_credit() {
     rates.set(list("2026-11-21T07:00:00Z", "1"));
     let repeated = scene.top_up(&key, MAIN, first, None).await.unwrap();
     assert!(repeated.already_credited);
-    // The watcher credits what nobody claims.
+    // The watcher credits unclaimed payments.
     scene.pay_price(&wallet, MAIN);
     assert_eq!(scene.service.payments().watch(MAIN, Some(1)).await.unwrap().credited, 1);
     assert_eq!(amounts(&scene, &key).await, [some("5.00"), some("4.31"), None]);

@@ -67,7 +67,7 @@ async fn watcher_credits_payments_of_known_wallets_only() {
     let by_owner = scene.pay_price(&owner, MAIN);
     scene.pay_price(&linked, MAIN);
     scene.pay_price(&other_wallet, MAIN);
-    // This is not near any plan's price, so the watcher cannot tell what it is for.
+    // This is not near any plan's price, so the watcher cannot tell its purpose.
     scene.main.pay(USDC, owner.address, RECIPIENT, 3 * STARTER);
     scene.main.pay(USDC, owner.address, RECIPIENT, STARTER - 1);
     scene.main.grow(10);
@@ -224,7 +224,7 @@ async fn one_arrival_that_cannot_be_read_does_not_stop_the_rest() {
     assert_eq!((recorded.location.hash, recorded.location.block_number, recorded.attempts), (Some(spam), 1, 1));
     assert!(recorded.reason.contains("larger than"), "{recorded:?}");
 
-    // It is retried a few more times with backoff, then given up; the scan mark does not change.
+    // It is retried a few more times with backoff, then abandoned; the scan mark does not change.
     let looks = |scene: &Scene| scene.main.looked_at();
     let before = looks(&scene);
     assert_eq!(scene.service.payments().watch(MAIN, None).await.unwrap().unreadable, 0);

@@ -33,7 +33,7 @@ const FIELDS: [&[&str]; 11] = [
 /// The same of version 1.
 const FIELDS_V1: [&[&str]; 3] = [&["x402Version"], &["scheme"], &["network"]];
 
-/// What was signed, and the signature.
+/// The signed message, and the signature.
 const SIGNED: [&[&str]; 16] = [
     &["payload", "signature"],
     &["payload", "authorization", "from"],
@@ -76,7 +76,7 @@ pub fn payment_header(meta: &Map<String, Value>) -> Result<Option<(&'static str,
     let (name, value) = match name {
         PAYMENT_SIGNATURE_HEADER => (name, Base64::Standard.encode_json(&only(payment, &FIELDS))),
         X_PAYMENT_HEADER => (name, Base64::Standard.encode_json(&only(payment, &FIELDS_V1))),
-        // The credential goes where its challenge says.
+        // The credential goes into the header that its challenge names.
         _ => {
             let own_header = payment["challenge"]["header"].as_str() == Some(OWN_HEADER);
             let name = if own_header { PAYMENT_AUTHORIZATION_HEADER } else { AUTHORIZATION_HEADER };
@@ -89,7 +89,7 @@ pub fn payment_header(meta: &Map<String, Value>) -> Result<Option<(&'static str,
     Ok(Some((name, value)))
 }
 
-/// The same payment with only these fields and what was signed, without nulls.
+/// The same payment with only these fields and the signed message, without nulls.
 fn only(payment: &Value, fields: &[&[&str]]) -> Value {
     let mut kept = Map::new();
     for path in fields.iter().chain(&SIGNED) {
@@ -149,7 +149,7 @@ fn challenge(line: &str) -> Option<Value> {
     Some(members.into())
 }
 
-/// The text of a quoted string, after its first quote, and what follows it (RFC 9110, section 5.6.4).
+/// The text of a quoted string, after its first quote, and the rest (RFC 9110, section 5.6.4).
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let mut plain = String::new();
     let mut characters = text.char_indices();
@@ -163,12 +163,12 @@ fn unquoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// The offers of a 402, as the result of a tool call has them.
+/// The offers of a 402, in the form of a tool call's result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PaymentForm(Map<String, Value>);
 
 impl PaymentForm {
-    /// The members that replace or join those of the error's JSON, in this order.
+    /// Members that replace or extend those of the error's JSON, in this order.
     pub const MEMBERS: [&str; 4] = ["x402Version", "resource", "accepts", "extensions"];
 
     /// Reads the value of [`PAYMENT_REQUIRED_HEADER`](metering_core::wire::PAYMENT_REQUIRED_HEADER), for the tool of this name.
@@ -234,7 +234,7 @@ mod tests {
         ];
         for file in files {
             let payment = vector(file)["payload"].clone();
-            // PyPI's session writes what it leaves out as null.
+            // PyPI's session writes nulls for fields that it leaves out.
             let mut padded = mutated(&payment, "/resource/serviceName", Value::Null);
             padded["extensions"]["unknown"] = json!({"info": "x".repeat(40_000), "schema": {}});
             let (name, value) = header(X402_PAYMENT_META, &padded).unwrap().unwrap();

@@ -22,7 +22,7 @@ pub(super) const UNIQUE: &str = "unique";
 /// accepts signed authorizations.
 const PERMIT2: &str = "0x000000000022D473030F116dDEE9F6B43aC78BA3";
 
-/// What a challenge is bound to, besides its offer.
+/// The data that a challenge is bound to, besides its offer.
 #[derive(Debug, Clone, Copy)]
 pub struct ChallengeTerms<'t> {
     /// The key that the request came with: its account is credited, even if the payment replaces the key in the
@@ -31,7 +31,7 @@ pub struct ChallengeTerms<'t> {
     /// Text that no other challenge has, such as 20 random digits. The same wallet can pay the same challenge only
     /// once.
     pub unique: &'t str,
-    /// When it expires; clients sign authorizations that expire then. At least two minutes ahead. Cut off to whole
+    /// When it expires; clients sign authorizations that expire then. At least two minutes from now. Cut off to whole
     /// seconds.
     pub expires: Timestamp,
     /// Whether the credential belongs in `Payment-Authorization`, because `Authorization` has the key. Not for MCP.
@@ -134,8 +134,8 @@ impl Challenge {
     }
 }
 
-/// JSON in its canonical form (JCS, RFC 8785), in base64url. Objects keep their members sorted, and what is written
-/// here has ASCII keys and no fractions, so the plain form is the canonical one.
+/// JSON in its canonical form (JCS, RFC 8785), in base64url. Objects keep their members sorted, and the values written
+/// here have ASCII keys and no fractions, so the plain form is the canonical one.
 pub(super) fn canonical(value: &Value) -> String {
     Base64::Url.encode_json(value)
 }
@@ -156,13 +156,13 @@ pub(super) fn whole_seconds(at: Timestamp) -> String {
     }
 }
 
-/// What a person sees: `0.05 USD Coin for 0.05 credits`. Not bound by the id.
+/// The description for people: `0.05 USD Coin for 0.05 credits`. Not bound by the id.
 fn description(offer: &Offer) -> String {
     let amount = offer.amount.to_human(offer.asset.decimals);
     format!("{amount} {} for {} credits", offer.asset.domain.name, offer.credits)
 }
 
-/// A quoted string (RFC 9110, section 5.6.4). What is not printable ASCII becomes a question mark.
+/// A quoted string (RFC 9110, section 5.6.4). Characters other than printable ASCII become question marks.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for character in text.chars() {

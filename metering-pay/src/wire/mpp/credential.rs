@@ -1,4 +1,4 @@
-//! A credential: what a client sends for a challenge.
+//! A credential: a client's response to a challenge.
 
 use metering_core::access::KeyHash;
 use metering_core::chains::WalletSignature;
@@ -19,7 +19,7 @@ use crate::wire::payment_headers::MppSource;
 
 const ADDRESS: &str = "must be an address: 0x and 40 hexadecimal digits";
 
-/// What a client sends for a challenge. Do not rely on it before [`Credential::verify`].
+/// A client's response to a challenge. Do not rely on it before [`Credential::verify`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credential {
     source: MppSource,
@@ -38,9 +38,9 @@ pub struct Credential {
 /// A credential for a challenge of this service. Its signature and times are not checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedCredential {
-    /// What the challenge requested. This is authentic.
+    /// The request of the challenge. This is authentic.
     pub accepted: Accepted,
-    /// What was signed.
+    /// The signed authorization.
     pub signed: SignedAuthorization,
     /// The id of the challenge, for the [`Receipt`](crate::wire::mpp::Receipt).
     pub challenge_id: String,
@@ -60,10 +60,10 @@ pub enum ChallengeFault {
          Nothing was taken."
     )]
     NotIssued,
-    /// It came in another place than the challenge says.
+    /// It arrived in another header than the challenge names.
     #[error("the challenge asks for the credential in {expected}; send it there. Nothing was taken.")]
     Place {
-        /// Where it belongs.
+        /// The header that it belongs in.
         expected: &'static str,
     },
     /// The signed authorization pays another amount or recipient.
@@ -77,7 +77,7 @@ pub enum ChallengeFault {
          to get another. Nothing was taken."
     )]
     Key,
-    /// What was signed is not bound to the challenge.
+    /// The signed message is not bound to the challenge.
     #[error(
         "payload.nonce must be the Keccak-256 of the challenge's id and realm; sign it again with that nonce. Nothing was \
          taken."
@@ -100,7 +100,7 @@ impl Credential {
     /// Reads a credential: base64url of JSON, after the scheme `Payment`.
     ///
     /// # Errors
-    /// When it cannot be read. Says which field is wrong.
+    /// When it cannot be read. Names the wrong field.
     pub fn parse(source: MppSource, text: &str) -> Result<Self, MalformedPayment> {
         Self::read(source, &Base64::Url.decode_json(source.name(), text)?)
     }
@@ -108,7 +108,7 @@ impl Credential {
     /// Reads the value of [`MPP_CREDENTIAL_META`](crate::wire::mcp::MPP_CREDENTIAL_META) in a call of an MCP tool.
     ///
     /// # Errors
-    /// When it cannot be read. Says which field is wrong.
+    /// When it cannot be read. Names the wrong field.
     pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
         Self::read(MppSource::Mcp, value)
     }
@@ -146,7 +146,7 @@ impl Credential {
         &self.id
     }
 
-    /// What was signed.
+    /// The signed authorization.
     #[must_use]
     pub fn signed(&self) -> SignedAuthorization {
         SignedAuthorization {
@@ -157,8 +157,8 @@ impl Credential {
         }
     }
 
-    /// Checks that this service issued the challenge, that the credential came where the challenge says, and that its
-    /// nonce is bound to it.
+    /// Checks that this service issued the challenge, that the credential came in the header that the challenge names,
+    /// and that its nonce is bound to it.
     ///
     /// Afterwards, look for an authorization that was accepted before, and only then check the times, with
     /// [`VerifiedCredential::check_expiry`] and [`Authorization::check`]: a client may send a credential again after it
@@ -180,7 +180,7 @@ impl Credential {
             Some(OWN_HEADER) => true,
             Some(_) => return Err(ChallengeFault::NotIssued),
         };
-        // Older clients do not know the field, leave it out, and send the credential in `Authorization`.
+        // Older clients do not implement the field, leave it out, and send the credential in `Authorization`.
         let with_header = Bound { header: bound.header.or(Some(OWN_HEADER)), ..bound };
         let is_issued = secret.issued(&self.id, bound) || secret.issued(&self.id, with_header);
         if self.realm != realm.as_str() || !is_issued {

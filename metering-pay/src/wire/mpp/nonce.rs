@@ -5,8 +5,8 @@ use sha3::{Digest, Keccak256};
 use crate::offers::AuthorizationNonce;
 use crate::wire::mpp::realm::Realm;
 
-/// The nonces that fit a challenge. Two formulas are in use: draft-evm-charge-01 and npm's mppx 0.11 hash the id
-/// followed by the realm; `PyPI`'s pympp 0.16 and later versions of mppx hash both as a JSON list. Ids have a fixed
+/// The nonces that are valid for a challenge. Two formulas are in use: draft-evm-charge-01 and npm's mppx 0.11 hash the
+/// id followed by the realm; `PyPI`'s pympp 0.16 and later versions of mppx hash both as a JSON list. Ids have a fixed
 /// length, so neither is ambiguous.
 pub(super) fn nonces(id: &str, realm: &Realm) -> [AuthorizationNonce; 2] {
     let list = serde_json::json!([id, realm.as_str()]).to_string();

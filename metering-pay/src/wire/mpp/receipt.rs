@@ -1,4 +1,4 @@
-//! What was paid.
+//! The amount paid.
 
 use metering_core::chains::TxHash;
 use metering_core::clock::Timestamp;

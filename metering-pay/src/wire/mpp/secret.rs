@@ -36,7 +36,7 @@ pub struct ChallengeSecret(Zeroizing<Vec<u8>>);
 #[error("the secret of payment challenges must have at least {MIN_BYTES} bytes")]
 pub struct ShortChallengeSecret;
 
-/// What an id binds.
+/// The data that an id binds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound<'c> {
     pub(super) realm: &'c str,
@@ -91,7 +91,7 @@ impl ChallengeSecret {
         URL_SAFE_NO_PAD.encode(self.mac(bound).finalize().into_bytes())
     }
 
-    /// Whether the id is that of this challenge. Takes the same time for every wrong id.
+    /// Whether the id belongs to this challenge. Takes the same time for every wrong id.
     pub(super) fn issued(&self, id: &str, bound: Bound<'_>) -> bool {
         // Refuses padding and other spellings of the same bytes, since the nonce is a hash of the text.
         URL_SAFE_NO_PAD.decode(id).is_ok_and(|id| self.mac(bound).verify_slice(&id).is_ok())

@@ -78,7 +78,7 @@ pub struct PricedTool<'t> {
     pub route: &'t Route,
     /// The name that `tools/list` has.
     pub name: &'t str,
-    /// What it does.
+    /// Its description.
     pub description: &'t str,
     /// The schema of its arguments.
     pub input_schema: &'t Map<String, Value>,

@@ -1,4 +1,4 @@
-//! What a facilitator did with the extensions of a payment: the header `EXTENSION-RESPONSES`
+//! A facilitator's handling of a payment's extensions: the header `EXTENSION-RESPONSES`
 //! (`specs/x402-specification-v2.md`, "Extension Responses Sidechannel"). It is for the service alone.
 
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::wire::fields::Base64;
 /// The header with the outcomes.
 pub const EXTENSION_RESPONSES_HEADER: &str = "extension-responses";
 
-/// What became of one extension.
+/// The outcome of one extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtensionOutcome {
     /// Its name.
@@ -20,7 +20,7 @@ pub struct ExtensionOutcome {
 }
 
 impl ExtensionOutcome {
-    /// Reads the header. What cannot be read is left out: nothing depends on it.
+    /// Reads the header. Unreadable parts are left out: nothing depends on them.
     ///
     /// ```
     /// use metering_pay::wire::x402::ExtensionOutcome;

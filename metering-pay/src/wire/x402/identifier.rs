@@ -1,4 +1,4 @@
-//! The extension `payment-identifier`: an id that a client gives its payment, so that it can send it again.
+//! The extension `payment-identifier`: an id that a client gives its payment, so it can send it again.
 
 use std::str::FromStr;
 

@@ -1,7 +1,7 @@
-//! What a service sells, for agents that look for it: the document at `/.well-known/x402`.
+//! The resources that a service sells, for agents that search for services: the document at `/.well-known/x402`.
 //!
-//! Two conventions are in use, and this document is both: `resources` is what x402scan reads, and `items` is the draft
-//! `specs/extensions/well-known-discovery.md`. Prices are advice; those of a 402 count.
+//! Two conventions are in use, and this document is both: x402scan reads `resources`; `items` follows the draft
+//! `specs/extensions/well-known-discovery.md`. Prices are advisory; the prices of a 402 apply.
 
 use metering_core::catalogue::{Catalogue, JsonText, Param, ParamLocation, Route};
 use metering_core::clock::Timestamp;
@@ -32,7 +32,8 @@ pub struct Manifest {
     items: Vec<Item>,
 }
 
-/// What can be called: a metered route, the tool of one, or what needs the sign-in of a wallet instead of a payment.
+/// A callable resource: a metered route, the tool of one, or a call that needs the sign-in of a wallet instead of a
+/// payment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Item {
     resource: Resource,
@@ -80,7 +81,7 @@ impl Manifest {
         self
     }
 
-    /// Adds what wallets can call that sign in.
+    /// Adds the calls for wallets that sign in.
     #[must_use]
     pub(crate) fn with_sign_in(mut self, public_url: &str) -> Self {
         let resource = Resource {

@@ -25,7 +25,7 @@ enum Member {
     Text(String),
 }
 
-/// What is signed: the members are those of its JSON and of its type (EIP-712), in this order.
+/// The signed message: the members are those of its JSON and of its type (EIP-712), in this order.
 struct Statement {
     /// The name of the domain.
     domain: &'static str,
@@ -212,7 +212,8 @@ mod tests {
         Timestamp::from_unix_millis(NOW * 1_000)
     }
 
-    /// The digests are those of `hashOfferTypedData` and `hashReceiptTypedData` of npm's `@x402/extensions` 2.27.0.
+    /// The digests are the results of `hashOfferTypedData` and `hashReceiptTypedData` of npm's `@x402/extensions`
+    /// 2.27.0.
     #[test]
     fn statements_have_the_digests_of_the_reference() {
         let extension = offers_extension(&Shows, &offers(), URL, now());

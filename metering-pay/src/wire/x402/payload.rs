@@ -26,9 +26,9 @@ const SCHEMES: &str = "must be \"exact\" or \"upto\", the only schemes on offer"
 pub struct PaymentPayload {
     /// The offer that it names. Not signed.
     pub accepted: Accepted,
-    /// What was signed, for the chain and the token of that offer.
+    /// The signed message, for the chain and the token of that offer.
     pub signed: SignedAuthorization,
-    /// Who may have it executed, for at most what was signed, if its scheme is `upto`; `None` for `exact`.
+    /// Who may execute it, for at most the signed amount, if its scheme is `upto`; `None` for `exact`.
     pub facilitator: Option<Address>,
     /// The URL that it claims to pay for. Not signed.
     pub resource: Option<String>,
@@ -40,7 +40,7 @@ impl PaymentPayload {
     /// Reads the value of [`PAYMENT_SIGNATURE_HEADER`](metering_core::wire::PAYMENT_SIGNATURE_HEADER).
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
         Self::read(HEADER, &Base64::Standard.decode_json(HEADER, header)?)
     }
@@ -48,7 +48,7 @@ impl PaymentPayload {
     /// Reads the value of [`X402_PAYMENT_META`](crate::wire::mcp::X402_PAYMENT_META) in a call of an MCP tool.
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
         Self::read(META, value)
     }
@@ -82,8 +82,8 @@ impl PaymentPayload {
         Ok(Self { accepted, signed, facilitator, resource: resource.map(str::to_owned), identifier })
     }
 
-    /// The offer that it accepts. What was signed is compared by
-    /// [`Authorization::check`](crate::offers::Authorization::check) with [`Offer::expected`].
+    /// The offer that it accepts. [`Authorization::check`](crate::offers::Authorization::check) compares the signed
+    /// message with [`Offer::expected`].
     ///
     /// # Errors
     /// When it is none of these offers.

@@ -15,7 +15,7 @@ use crate::wire::x402::sign_in::SIGN_IN_EXTENSION;
 /// send back all extensions in a request header, for which proxies such as nginx have 8 KiB.
 pub const MAX_PAYMENT_REQUIRED_BYTES: usize = 6 * 1_024;
 
-/// Which extensions a header loses first when it is too long. All others come between the two.
+/// Which extensions a header loses first when it is too long. All others are in between.
 const DROPPED_FIRST: &str = BAZAAR_EXTENSION;
 const DROPPED_LAST: [&str; 2] = [PAYMENT_IDENTIFIER_EXTENSION, SIGN_IN_EXTENSION];
 
@@ -36,11 +36,11 @@ pub struct PaymentRequired {
 }
 
 impl PaymentRequired {
-    /// Makes the document, with the cheapest offer first. `error` is a code or a sentence. `extensions` has by name
-    /// what the functions of this module return: objects with `info` and `schema`. A client that finds one without them
+    /// Makes the document, with the cheapest offer first. `error` is a code or a sentence. `extensions` has the results
+    /// of this module's functions by name: objects with `info` and `schema`. A client that finds one without them
     /// ignores all.
     ///
-    /// Those of `usage` follow: a client that takes the first one that it can pays a fixed amount.
+    /// The usage offers follow: a client that takes the first one that it can pay then pays a fixed amount.
     ///
     /// `None` if there is no offer: clients refuse an empty list, so such a 402 is sent without the header.
     #[must_use]
@@ -79,7 +79,7 @@ impl PaymentRequired {
         serde_json::to_value(self).expect("every key is text")
     }
 
-    /// Leaves out what clients can do without most easily; `false` if nothing is left to leave out.
+    /// Removes the part that clients need least; `false` if nothing is left to remove.
     fn shorten(&mut self) -> bool {
         let others = self.extensions.keys().find(|name| !DROPPED_LAST.contains(&name.as_str())).cloned();
         let first = self.extensions.contains_key(DROPPED_FIRST).then(|| DROPPED_FIRST.to_owned());

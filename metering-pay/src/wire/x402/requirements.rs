@@ -26,8 +26,8 @@ pub(super) const UPTO_PAYMENT_FLOW: &str = "authorization";
 /// Its only transfer method.
 pub(super) const UPTO_TRANSFER_METHOD: &str = "permit2";
 
-/// An offer: `PaymentRequirements` of x402 version 2. Every field depends on the offer alone, so that a client can send
-/// it back unchanged.
+/// An offer: `PaymentRequirements` of x402 version 2. Every field depends on the offer alone, so a client can send it
+/// back unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Requirements {
@@ -49,7 +49,7 @@ struct Extra {
     /// With `upfront`, payments are settled before their request is served. Without it, clients expect to be charged
     /// afterwards.
     payment_flow: &'static str,
-    /// With `upto`: who has it executed. Clients sign it.
+    /// With `upto`: the facilitator that executes it. Clients sign it.
     #[serde(skip_serializing_if = "Option::is_none")]
     facilitator_address: Option<String>,
 }

@@ -1,12 +1,12 @@
-//! What a 402 asks payment for.
+//! The resource of a 402.
 
 use metering_core::catalogue::Route;
 use serde::Serialize;
 
-/// What a resource is, if the catalogue does not say.
+/// The description of a resource, if the catalogue has none.
 const ANY: &str = "Credits for this request and later ones";
 
-/// What a 402 asks payment for.
+/// The resource of a 402.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {

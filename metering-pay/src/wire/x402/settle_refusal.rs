@@ -1,4 +1,4 @@
-//! Why a payment was refused, in the words of x402.
+//! Why a payment was refused, as x402 reports it.
 
 use metering_core::named_enum;
 
@@ -6,7 +6,7 @@ use crate::offers::{AuthorizationFault, SettlementFailure};
 use crate::wire::malformed_payment::MalformedPayment;
 
 named_enum! {
-    /// Why a payment was refused. The codes are those of the specification (`specs/x402-specification-v2.md`, "Error
+    /// Why a payment was refused. The codes come from the specification (`specs/x402-specification-v2.md`, "Error
     /// Handling"), or of the reference implementation where that has none
     /// (`typescript/packages/mechanisms/evm/src/exact/facilitator/errors.ts`).
     #[non_exhaustive]
@@ -82,7 +82,7 @@ impl SettleRefusal {
     }
 
     /// Why a payment would fail, from the unstandardised message of its token or of a facilitator: too few tokens, as
-    /// the reference implementation recognises it, or anything else.
+    /// the reference implementation recognises it, or another reason.
     #[must_use]
     pub fn of_simulation(reason: &str) -> Self {
         let reason = reason.to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! The extension `sign-in-with-x`: a wallet signs in with a message (EIP-4361), so that its balance can be spent
+//! The extension `sign-in-with-x`: a wallet signs in with a message (EIP-4361), so its balance can be spent
 //! (`specs/extensions/sign-in-with-x.md`).
 //!
-//! The 402 has a nonce and what to sign; the client sends the message's fields and its signature in
+//! The 402 has a nonce and the message to sign; the client sends the message's fields and its signature in
 //! [`SIGN_IN_HEADER`](metering_core::wire::SIGN_IN_HEADER). Nonces are used once, which their issuer checks.
 
 mod check;
@@ -20,14 +20,14 @@ pub use site::{Site, SiteError};
 /// The key of the extension.
 pub const SIGN_IN_EXTENSION: &str = "sign-in-with-x";
 
-/// What a 402 asks wallets to sign.
+/// The message of a 402 for wallets to sign.
 #[derive(Debug, Clone, Copy)]
 pub struct SignInTerms<'t> {
-    /// The service, as clients know it. They refuse to sign in to another one.
+    /// The service, in its form for clients. They refuse to sign in to another one.
     pub site: &'t Site,
     /// The URL of the request, at that service.
     pub uri: &'t str,
-    /// What signing in does, in printable ASCII.
+    /// The effect of signing in, in printable ASCII.
     pub statement: &'t str,
     /// A text that is used once: letters and digits, at least 8.
     pub nonce: &'t str,
@@ -35,7 +35,7 @@ pub struct SignInTerms<'t> {
     pub issued_at: Timestamp,
     /// When it expires.
     pub expires_at: Timestamp,
-    /// The chains whose wallets may sign in; the first should be that of the first offer.
+    /// The chains whose wallets may sign in; the first should be the first offer's chain.
     pub chain_ids: &'t [u64],
 }
 

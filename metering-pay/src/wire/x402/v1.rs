@@ -1,7 +1,7 @@
 //! Version 1: offers in the body of a 402, and payments in `X-PAYMENT`.
 //!
-//! Its strictest client refuses a whole list for one entry that it cannot read. So networks that not every client knows
-//! by the same name and id are left out.
+//! Its strictest client refuses a whole list for one entry that it cannot read. So networks are left out unless every
+//! client has the same name and id for them.
 
 mod network;
 mod payload;
@@ -52,12 +52,12 @@ pub struct RequirementsV1 {
     max_timeout_seconds: u32,
     /// The token's contract.
     asset: String,
-    /// What its signatures are bound to (EIP-712).
+    /// The domain that its signatures are bound to (EIP-712).
     extra: Domain,
 }
 
 impl PaymentRequiredV1 {
-    /// The offers whose network has a name in version 1, cheapest first. `None` if there is none: then the body gets
+    /// The offers whose network has a name in version 1, cheapest first. `None` if there is none: then the body has
     /// neither field.
     #[must_use]
     pub fn new(offers: &Offers, resource: &Resource) -> Option<Self> {

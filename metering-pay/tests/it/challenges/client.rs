@@ -14,12 +14,12 @@ use sha3::{Digest, Keccak256};
 use crate::scene::{Scene, payload};
 use crate::wallet::Wallet;
 
-/// How the nonce follows from the challenge.
+/// How the nonce is derived from the challenge.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Formula {
-    /// As in npm's mppx 0.11.
+    /// Like npm's mppx 0.11.
     Concatenated,
-    /// As in `PyPI`'s pympp 0.16.
+    /// Like `PyPI`'s pympp 0.16.
     List,
 }
 
@@ -28,7 +28,7 @@ pub(super) enum Formula {
 pub(super) enum Sends {
     Bearer,
     ApiKey,
-    /// In `Authorization`, where a client that does not know the parameter `header` puts its credential instead.
+    /// In `Authorization`, where a client that does not implement the parameter `header` puts its credential instead.
     Replaced,
     Nothing,
 }
@@ -53,7 +53,7 @@ impl Sends {
 }
 
 impl Credential {
-    /// The same credential, where wallet 1 signed something else.
+    /// The same credential, with another message signed by wallet 1.
     pub(super) fn signed_by_wallet_1(&self, change: impl Fn(&mut Authorization)) -> Self {
         let mut authorization = self.signed.authorization;
         change(&mut authorization);
@@ -70,7 +70,7 @@ impl Credential {
         altered
     }
 
-    /// As sent by clients that do not know the parameter `header`.
+    /// As sent by clients that do not implement the parameter `header`.
     pub(super) fn without_header(&self) -> Self {
         let mut altered = self.clone();
         altered.document["challenge"].as_object_mut().unwrap().remove("header");

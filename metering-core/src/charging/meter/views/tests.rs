@@ -144,7 +144,7 @@ fn key_may_start_only_what_it_was_accepted_for() {
     for other in others {
         assert!(views.start(&other).is_none(), "{other:?}");
     }
-    // What it was accepted for is remembered next to what comes later, as long as that is fresh.
+    // The charges that it was accepted for are kept next to later ones, as long as they are fresh.
     let other = known.clone().with_line(other_line);
     note(&views, &other, Decision::Accepted(rich(&other)), NOW);
     assert!(views.start(&known).is_some() && views.start(&other).is_some());

@@ -1,4 +1,4 @@
-//! What leaks and revocations do to a key, its secrets and its child keys.
+//! The effects of leaks and revocations on a key, its secrets and its child keys.
 
 use super::*;
 

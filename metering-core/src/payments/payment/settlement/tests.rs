@@ -65,7 +65,7 @@ fn chain_view_follows_from_block_hash_and_transaction() {
         (None, pays(85, NEW), ChainView::Elsewhere(block(85, NEW))),
         (Some(NEW), TransactionStatus::Unknown, ChainView::Missing),
         (Some(NEW), TransactionStatus::Pending { required: 15, transaction: None }, ChainView::Missing),
-        // In its new block it failed, or paid something else.
+        // In its new block it failed, or had different transfers.
         (Some(NEW), mined(95, NEW, PAYER, 0), ChainView::Missing),
         (Some(NEW), mined(95, NEW, PAYER, 5_003_816), ChainView::Missing),
         (Some(NEW), mined(95, NEW, TOKEN, 5_003_817), ChainView::Missing),

@@ -28,7 +28,7 @@ async fn adjust(scene: &Scene, atoms: i64) {
     scene.store.post_entry(&scene.account, entry, SystemClock.now()).await.unwrap();
 }
 
-/// What the store learns from elsewhere, so that it refuses the next charge.
+/// A change in the store from elsewhere, which makes it refuse the next charge.
 #[derive(Debug, Clone, Copy)]
 enum Change {
     Revoked,

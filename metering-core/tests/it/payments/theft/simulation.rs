@@ -1,4 +1,4 @@
-//! The theft game in progress: what the customers and the thief do, and what they have.
+//! The theft game in progress: the moves of the customers and the thief, and their accounts.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::super::scene::{MAIN, RECIPIENT, SIDE, Scene, USDC, key_of, plan};
 use super::super::wallet::Wallet;
 use super::moves::Move;
 
-/// The price of `starter` here, in units of a token with three decimals. There are only nine tags, so that amounts of
+/// The price of `starter` here, in units of a token with three decimals. There are only nine tags, so amounts of
 /// different payers collide as often as possible.
 const PRICE: u128 = 5_000;
 const CUSTOMERS: [u8; 3] = [1, 2, 3];

@@ -1,4 +1,4 @@
-//! What must hold at the end of the theft game.
+//! The conditions that must be true at the end of the theft game.
 
 use std::collections::{HashMap, HashSet};
 
@@ -94,7 +94,7 @@ impl Simulation {
     }
 
     /// Customers' payments through the router whose quotes were settled by a payment of the thief, which had sent the
-    /// same amount through the router first. The customer gets exactly the same amount from the thief's payment.
+    /// same amount through the router first. The thief's payment gives the customer exactly the same amount.
     async fn swapped(&self) -> HashSet<(u64, TxHash)> {
         let mut swapped = HashSet::new();
         for BoughtQuote { wallet, paid, quote } in &self.bought {
@@ -114,7 +114,7 @@ impl Simulation {
         swapped
     }
 
-    /// The worth of the thief's payments, plus, without payer proof, of customers' payments without a quote.
+    /// The value of the thief's payments, plus, without payer proof, of customers' payments without a quote.
     async fn worth_including_gifts(&self, proof: bool) -> i128 {
         if proof {
             return self.worth;

@@ -38,8 +38,8 @@ pub enum SignInFault {
 }
 
 impl SignIn {
-    /// Checks that the message is for this service, a chain whose wallets may sign in, and this time. Its signature and
-    /// its nonce are for the caller to check.
+    /// Checks that the message is for this service, a chain whose wallets may sign in, and this time. The caller checks
+    /// its signature and its nonce.
     ///
     /// # Errors
     /// The first check that fails.

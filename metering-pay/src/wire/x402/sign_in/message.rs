@@ -13,12 +13,12 @@ use crate::wire::malformed_payment::MalformedPayment;
 
 const HEADER: &str = "SIGN-IN-WITH-X";
 
-/// A wallet's sign-in: the fields of a message (EIP-4361), and its signature. Nothing in it can be relied on before
+/// A wallet's sign-in: the fields of a message (EIP-4361), and its signature. Rely on none of it before
 /// [`SignIn::check`], [`SignIn::is_signed_by_key`] and a check that its nonce was not used.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SignIn {
     pub(super) domain: String,
-    /// The wallet's address as it was sent.
+    /// The wallet's address as sent.
     address: String,
     wallet: Address,
     statement: Option<String>,
@@ -40,8 +40,8 @@ impl SignIn {
     /// Reads the value of [`SIGN_IN_HEADER`](metering_core::wire::SIGN_IN_HEADER).
     ///
     /// # Errors
-    /// When it cannot be read, or has control characters, which could turn the message into another one. Says which
-    /// field is wrong.
+    /// When it cannot be read, or has control characters, which could turn the message into another one. Names the
+    /// wrong field.
     pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
         let value = Base64::Standard.decode_json(HEADER, header)?;
         let fields = Fields::of(HEADER, &value)?;
@@ -68,7 +68,7 @@ impl SignIn {
         })
     }
 
-    /// The wallet that says it signed.
+    /// The wallet that claims to have signed.
     #[must_use]
     pub const fn wallet(&self) -> Address {
         self.wallet
@@ -86,7 +86,7 @@ impl SignIn {
         &self.nonce
     }
 
-    /// When the message says that it was issued; `None` if that is not a time, which [`SignIn::check`] refuses.
+    /// The time of issue in the message; `None` if that is not a time, which [`SignIn::check`] refuses.
     #[must_use]
     pub fn issued_at(&self) -> Option<Timestamp> {
         self.issued_at.parse().ok()
@@ -98,9 +98,9 @@ impl SignIn {
         &self.signature
     }
 
-    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as they were sent. The first
-    /// has the wallet's address in the mixed case of EIP-55, which EIP-4361 asks for and stock clients sign, also those
-    /// that send their signer's own spelling. If that differs, the second has the spelling that was sent.
+    /// The messages that the wallet may have signed (EIP-4361), rebuilt from the fields as sent. The first has the
+    /// wallet's address in the mixed case of EIP-55, which EIP-4361 requires and stock clients sign, also those that
+    /// send their signer's own spelling. If that differs, the second has the spelling that was sent.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         let checksummed = self.wallet.to_checksummed();
         let as_sent = (self.address != checksummed).then(|| self.text(&self.address));
@@ -135,8 +135,8 @@ impl SignIn {
         text
     }
 
-    /// What the signature may be over (EIP-191): the digests of [`SignIn::texts`]. For a wallet that is a contract, ask
-    /// its chain, with [`ChainReader::accepts_signature`](metering_core::chains::ChainReader::accepts_signature).
+    /// The digests that the signature may be over (EIP-191), of [`SignIn::texts`]. For a contract wallet, check on its
+    /// chain, with [`ChainReader::accepts_signature`](metering_core::chains::ChainReader::accepts_signature).
     pub fn digests(&self) -> impl Iterator<Item = [u8; 32]> {
         self.texts().map(|text| signing_digest(&text))
     }
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn checksummed_address_is_signed_and_another_spelling_sent() {
-        // As stock clients do.
+        // Like stock clients.
         let payload = vector("siwx")["payload"].clone();
         let lower = payer().to_string();
         for spelling in [format!("0x{}", lower[2..].to_uppercase()), lower] {

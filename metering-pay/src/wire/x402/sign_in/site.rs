@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use url::{Origin, Url};
 
-/// The service that wallets sign in to, as clients know it: scheme, host and port. Take it from the configuration,
-/// never from the header `Host`, which the client chooses.
+/// The service that wallets sign in to, with the address that clients use: scheme, host and port. Take it from the
+/// configuration, never from the header `Host`, which the client chooses.
 ///
 /// ```
 /// use metering_pay::wire::x402::Site;

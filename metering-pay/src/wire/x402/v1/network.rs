@@ -2,9 +2,9 @@
 
 use metering_core::chains::Address;
 
-/// Chain id, name, and USDC as `types/shared/evm/config.ts` of npm's `x402` 1.2.0 spells it. That client compares the
-/// text: offers in another spelling count as another token, which it pays only if there is no USDC. `story`, `educhain`
-/// and `skale-base-sepolia` are missing: npm and `PyPI` have different ids for them.
+/// Chain id, name, and USDC as spelled in `types/shared/evm/config.ts` of npm's `x402` 1.2.0. That client compares the
+/// text: it treats offers in another spelling as another token, which it pays only if there is no USDC. `story`,
+/// `educhain` and `skale-base-sepolia` are missing: npm and `PyPI` have different ids for them.
 const NETWORKS: [(u64, &str, &str); 12] = [
     (8_453, "base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"),
     (84_532, "base-sepolia", "0x036CbD53842c5426634e7929541eC2318f3dCF7e"),
@@ -20,7 +20,7 @@ const NETWORKS: [(u64, &str, &str); 12] = [
     (11_124, "abstract-testnet", "0xe4C7fBB0a626ed208021ccabA6Be1566905E2dFc"),
 ];
 
-/// The name of a chain in version 1; `None` if not every client of that version knows the chain.
+/// The name of a chain in version 1; `None` if not every client of that version supports the chain.
 ///
 /// ```
 /// use metering_pay::wire::x402::network_name_v1;

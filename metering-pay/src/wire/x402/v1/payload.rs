@@ -15,12 +15,12 @@ use crate::wire::x402::v1::network;
 
 const HEADER: &str = "X-PAYMENT";
 
-/// A payment of x402 version 1. It does not name its token: the offer is found by what was signed.
+/// A payment of x402 version 1. It does not name its token: the signed message identifies the offer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PaymentPayloadV1 {
     /// The chain.
     pub network: Network,
-    /// What was signed.
+    /// The signed authorization.
     pub authorization: Authorization,
     /// The payer's signature.
     pub signature: WalletSignature,
@@ -33,7 +33,7 @@ impl PaymentPayloadV1 {
     /// Reads the value of [`X_PAYMENT_HEADER`](metering_core::wire::X_PAYMENT_HEADER).
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn parse(header: &str) -> Result<Self, MalformedPayment> {
         Self::read(HEADER, &Base64::Standard.decode_json(HEADER, header)?)
     }
@@ -41,7 +41,7 @@ impl PaymentPayloadV1 {
     /// Reads the value of [`X402_PAYMENT_META`](crate::wire::mcp::X402_PAYMENT_META) in a call of an MCP tool.
     ///
     /// # Errors
-    /// When it is not such a payment. Says which field is wrong.
+    /// When it is not such a payment. Names the wrong field.
     pub fn from_value(value: &Value) -> Result<Self, MalformedPayment> {
         Self::read(META, value)
     }
@@ -58,12 +58,12 @@ impl PaymentPayloadV1 {
         Ok(Self { network: Network(chain_id), authorization, signature: payload.signature()? })
     }
 
-    /// The offer that it pays, and the authorization for that offer's token. If offers of several tokens ask for the
-    /// same amount, it is the one whose token the payer signed for; for the wallet of a contract, whose signature only
-    /// a chain can check, the first.
+    /// The offer that it pays, and the authorization for that offer's token. If offers of several tokens have the same
+    /// amount, it is the one whose token the payer signed for; for the wallet of a contract, whose signature only a
+    /// chain can check, the first.
     ///
     /// # Errors
-    /// When no offer on its network matches what was signed.
+    /// When no offer on its network matches the signed message.
     pub fn offer<'o>(&self, offers: &'o Offers) -> Result<(&'o Offer, SignedAuthorization), OfferMismatch> {
         let fits = |offer: &&Offer| {
             let expected = offer.expected();
