@@ -85,7 +85,7 @@ impl Term {
         let exact = exact.or_else(|| text.parse().map(Self::Request).ok());
         match exact {
             Some(exact) => Ok(exact),
-            // Whatever else it is, nobody has it in a name, and it may be what a store does not take, such as U+0000.
+            // Whatever else it is, no one has it in a name, and it may be what a store does not take, such as U+0000.
             None if text.parse::<AgentName>().is_err() && text.parse::<ConsecutiveNumber>().is_err() => {
                 Err(wrong("q", AgentNameError))
             }

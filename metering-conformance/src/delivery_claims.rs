@@ -71,7 +71,7 @@ pub async fn a_claim_lasts_as_long_as_its_lease(store: Arc<dyn EventStore>) {
     assert_eq!(claim(&*store, at(99_999)).await, []);
 }
 
-/// An attempt that ends after its lease, and before anybody else began one, counts.
+/// An attempt that ends after its lease, and before anyone else began one, counts.
 pub async fn a_late_end_counts_if_nobody_else_began(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;

@@ -52,7 +52,7 @@ async fn verified(store: &dyn SignupStore) -> Account {
     }
 }
 
-/// Accounts that wait for an address block neither each other nor anybody else, and are not found by it.
+/// Accounts that wait for an address block neither each other nor anyone else, and are not found by it.
 pub async fn a_pending_address_is_held_by_nobody(store: Verified<dyn SignupStore>) {
     let first = waiting(&*store).await;
     assert_eq!((first.email_status, first.totals.balance), (PENDING, atoms(1)));

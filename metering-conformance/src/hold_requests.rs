@@ -167,7 +167,7 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Verified<dyn Store>)
 }
 
 /// A hold whose cost was reported has paid for its request: its idempotency key is used up, and its request id gets the
-/// same hold again. If nobody knows what the request cost, or it was not served, a retry is held anew, and not as the
+/// same hold again. If no one knows what the request cost, or it was not served, a retry is held anew, and not as the
 /// first attempt.
 pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>) {
     // action, what it captures, whether a retry is held anew

@@ -16,7 +16,7 @@ use super::scene::{NOON, accepted, atoms, charge, racing, totals};
 
 /// The lease of a hold.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
-/// What is captured of a hold when nobody says what its request cost, in atoms.
+/// What is captured of a hold when no one says what its request cost, in atoms.
 pub(super) const FALLBACK: i64 = 7;
 
 pub(super) fn later(seconds: u64) -> Timestamp {

@@ -100,7 +100,7 @@ fn assert_refused(response: Result<TokenResponse, OAuthError>, code: &str) {
     }
 }
 
-/// Many send it at once: one gets the key, and then loses it, since the code was stolen from somebody.
+/// Many send it at once: one gets the key, and then loses it, since the code was stolen from someone.
 pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullStore>) {
     let scene = Arc::new(Scene::new(store).await);
     let kept_until = async || scene.store.oauth_client(&scene.client).await.unwrap().unwrap().expires_at;

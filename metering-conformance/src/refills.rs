@@ -72,7 +72,7 @@ pub async fn a_refill_rule_is_stored_unchanged(store: Arc<dyn RefillStore>) {
     assert_eq!(store.refill().await.unwrap(), None);
 }
 
-/// Without a rule, or after it was removed, nobody is refilled.
+/// Without a rule, or after it was removed, no one is refilled.
 pub async fn without_a_rule_nobody_is_refilled(store: Arc<dyn RefillStore>) {
     let customer = customer(&*store, 1).await;
     assert_eq!(store.refill_accounts(december(), 10).await.unwrap(), Refilled::NOTHING);
@@ -255,7 +255,7 @@ pub async fn a_changed_rule_does_not_refill_again(store: Arc<dyn RefillStore>) {
     assert_eq!(refills(&*store, &customer.id).await, [5, 9]);
 }
 
-/// A rule that replaces another while accounts are being refilled refills the rest, and nobody twice.
+/// A rule that replaces another while accounts are being refilled refills the rest, and no one twice.
 pub async fn a_rule_changed_halfway_refills_the_rest(store: Arc<dyn RefillStore>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     set(&*store, 5, 100, BudgetReset::Monthly).await;
@@ -265,7 +265,7 @@ pub async fn a_rule_changed_halfway_refills_the_rest(store: Arc<dyn RefillStore>
     assert_eq!((refills(&*store, &first.id).await, refills(&*store, &second.id).await), (vec![5], vec![9]));
 }
 
-/// A process whose clock lags behind refills nobody, neither during the newer period nor after it is done.
+/// A process whose clock lags behind refills no one, neither during the newer period nor after it is done.
 pub async fn a_lagging_clock_refills_nobody(store: Arc<dyn RefillStore>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     set(&*store, 5, 100, BudgetReset::Daily).await;

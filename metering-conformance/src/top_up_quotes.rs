@@ -65,7 +65,7 @@ pub async fn any_wallet_pays_a_top_up_quote(store: Arc<dyn PaymentStore>) {
 }
 
 /// Two minutes longer than its payment is honoured, no quote of either kind gets the amount of a top-up quote: a quote
-/// honours payments from two minutes before it. Then its own account may have the amount again, and everybody else a
+/// honours payments from two minutes before it. Then its own account may have the amount again, and everyone else a
 /// month later, so that a late payment is credited to no other account.
 pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
@@ -117,7 +117,7 @@ pub async fn amount_of_a_top_up_quote_returns_to_its_account(store: Arc<dyn Paym
     }
 }
 
-/// A quote whose payment was reversed waits for another one, and for nobody else's account. The reversed payment, once it
+/// A quote whose payment was reversed waits for another one, and for no one else's account. The reversed payment, once it
 /// is back, is credited again, and the quote stays used.
 pub async fn a_top_up_quote_waits_again_when_its_payment_is_reversed(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);

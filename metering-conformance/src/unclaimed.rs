@@ -1,4 +1,4 @@
-//! Contracts for payments that nobody claimed: stored once, listed newest first, and deleted once an account has them or a
+//! Contracts for unclaimed payments: stored once, listed newest first, and deleted once an account has them or a
 //! reorganisation removed them.
 
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub async fn unclaimed_payments_are_paged(store: Arc<dyn PaymentStore>) {
     }
 }
 
-/// A payment that is stored stays as it was first seen.
+/// A stored payment keeps the details of its first sighting.
 pub async fn unclaimed_payment_is_stored_once(store: Arc<dyn PaymentStore>) {
     let first = put(&*store, unclaimed(1, 7)).await;
     put(&*store, UnclaimedPayment { seen_at: after(MINUTE), ..first.clone() }).await;

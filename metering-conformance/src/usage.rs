@@ -186,7 +186,7 @@ pub async fn out_of_range_additions_are_an_error(store: Arc<dyn Store>) {
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.credits_added, Credits::MAX);
 }
 
-/// The totals of one account are those of its days and lines, in order, and nobody else's.
+/// The totals of one account are those of its days and lines, in order, and no one else's.
 pub async fn an_accounts_daily_totals_are_listed_in_order(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
     let lines =

@@ -177,7 +177,7 @@ pub async fn a_refund_gives_back_its_place(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (87, 0, 13));
 }
 
-/// Requests in flight that are refunded cost nobody free requests, and move nobody into another tier: the next requests
+/// Requests in flight that are refunded cost no one free requests, and move no one into another tier: the next requests
 /// take their places, at their prices.
 pub async fn refunded_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;

@@ -183,7 +183,7 @@ pub async fn a_deleted_webhook_takes_its_deliveries_along(store: Arc<dyn EventSt
     assert_eq!(again, None);
 }
 
-/// Nobody finds or changes the webhook of another account, or the operator's.
+/// No one finds or changes the webhook of another account, or the operator's.
 pub async fn a_webhook_belongs_to_its_account(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let webhook = hook(&*store, &owner.id, &[]).await;

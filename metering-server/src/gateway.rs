@@ -1,6 +1,6 @@
 //! The metered gateway: a [`MeteringLayer`] around the upstream.
 //!
-//! The layer charges, refunds, and sets the headers, as it does for embedders. Here is what only the gateway does: it
+//! The layer charges, refunds, and sets the headers, as it does for embedders. Only the gateway does what is here: it
 //! reads the body before the charge, unless the head says that the request will be refused, limits the open streams of
 //! a key, and counts a request as in flight until its response has been sent.
 

@@ -1,5 +1,5 @@
-//! Receipts as PDF files. A file is made from the same document as the page, whenever it is asked for, and is always the
-//! same.
+//! Receipts as PDF files. Each request builds the file anew, from the same document as the page; the result is always
+//! the same.
 
 mod font;
 mod rows;

@@ -83,7 +83,7 @@ async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Accoun
     Ok(found.map(|secret| secret.account))
 }
 
-/// The account is new, so nobody charges it or has read anything of it. Secrets come last.
+/// The account is new, so no one charges it or has read anything of it. Secrets come last.
 async fn insert(db: &mut dyn Executor, changes: &ImportChanges, now: Timestamp) -> Result<()> {
     let ImportChanges { account, keys, secrets, entries, usage, payments: used, conflicts: _ } = changes;
     let row = accounts::insert_unused(db, account).await?;

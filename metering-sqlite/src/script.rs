@@ -111,7 +111,7 @@ impl Executor for Statements<'_, '_> {
             for changes in changes {
                 ledger::write(&self.0, changes)?;
                 self.0.wrote_journal();
-                // The entry's row of the journal names the account, so that nobody keeps the old level.
+                // The entry's row of the journal names the account, so that no one keeps the old level.
                 accounts::change_alert_level(self, changes.row, changes.account.alert.raised).await?;
                 outbox::write(self, Some(changes.row), &changes.events).await?;
             }

@@ -60,7 +60,7 @@ pub struct AssignmentCredited {
     pub plan_id: Option<String>,
     /// The credits.
     pub amount: Credits,
-    /// The open quote of somebody else that was waiting for the payment.
+    /// The open quote of someone else that was waiting for the payment.
     pub quote: Option<Quote>,
 }
 
@@ -195,7 +195,7 @@ impl Ready {
     }
 }
 
-/// The open quote of somebody else that an assignment takes the payment from.
+/// The open quote of someone else that an assignment takes the payment from.
 async fn quote_set_aside(store: &dyn PaymentStore, credit: &PaymentCredit) -> Result<Option<Quote>, AssignError> {
     if credit.quotes == QuotePrecedence::Quote {
         return Ok(None);

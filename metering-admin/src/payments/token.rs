@@ -23,7 +23,7 @@ use metering_core::payments::{PaymentTarget, Plan, ProcessorRef};
 /// let target = PaymentTarget { chain_id: 8453, token: plan.token_contract, recipient };
 /// let paid = TokenUnits::new(4_750_000);
 /// assert_eq!(Token::of(std::slice::from_ref(&plan), &target).amount(paid).to_string(), "4.75 USDC");
-/// // Without a plan that is paid in it, nobody says how many decimals the token has.
+/// // Without a plan that is paid in it, no one says how many decimals the token has.
 /// assert!(Token::of(&[], &target).amount(paid).to_string().starts_with("4750000 units of token 0xc0c0"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

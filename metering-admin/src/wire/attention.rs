@@ -45,7 +45,7 @@ pub struct AttentionNextDocument {
     pub running_out: Option<String>,
 }
 
-/// A payment that nobody claimed.
+/// An unclaimed payment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnclaimedDocument {

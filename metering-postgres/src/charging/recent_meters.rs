@@ -119,7 +119,7 @@ impl RecentMeters {
         memory.size -= size;
     }
 
-    /// Notes that a meter was not as it was left: somebody else is writing.
+    /// Notes that a meter was not as it was left: someone else is writing.
     pub(crate) fn pause(&self) {
         self.memory().pause = PAUSE;
     }

@@ -178,7 +178,7 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
         assert_eq!(record(&target, id).await, record(&source, id).await);
     }
 
-    // Nobody works on them yet.
+    // No one works on them yet.
     let claimed = target.claim_authorizations(NOON, LEASE, 10).await.unwrap();
     let claimed: Vec<_> = claimed.iter().map(|record| record.signed.id()).collect();
     assert_eq!(claimed.len(), 3);

@@ -1,4 +1,4 @@
-//! The audit log in the database: nobody changes it, not even with SQL, and its order is the same on all nodes. And what
+//! The audit log in the database: no one changes it, not even with SQL, and its order is the same on all nodes. And what
 //! operators did, in a store that is moved.
 
 use metering_core::access::BudgetReset;

@@ -28,7 +28,7 @@ impl Visitor for Endpoints {
 }
 
 async fn serve<C: AdminCall>(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    // The caller is authenticated first, so that only operators learn what is wrong with a request.
+    // Authenticate the caller first: only operators may see what is wrong with a request.
     let caller = app.viewer(&request).await?;
     let body = match C::Body::none() {
         Some(none) => none,

@@ -109,7 +109,7 @@ pub(super) async fn sign_out(app: &AdminApp, request: Request) -> Result<Reply, 
     Ok(with_session(no_content(), is_secure(&request.headers), ""))
 }
 
-/// Another site must not sign a browser in with a token of its own: the operator would act under another name.
+/// Another site must not sign a browser in with its own token: the operator would act under another name.
 ///
 /// # Errors
 /// 403 when the browser says that a page of another site sent the request (Fetch Metadata, `Sec-Fetch-Site`).

@@ -207,7 +207,7 @@ fn offered<'a>(app: &'a App, request: &Request) -> Result<(OAuth<'a>, String), P
     Ok((oauth, issuer.of(&request.headers)))
 }
 
-/// A document; without OAuth, the response that says so.
+/// A document; without OAuth, the error response.
 fn metadata<T: Serialize>(
     app: &App,
     request: &Request,

@@ -1,4 +1,4 @@
-//! The public keys as they are published: serialized and compressed once, and not for each request.
+//! The published public keys: serialized and compressed once, not for each request.
 //!
 //! The keys of receipts change with a reload, after which nothing is kept. The epochs of the log are in the store, where the
 //! command line begins new ones.

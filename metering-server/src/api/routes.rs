@@ -140,7 +140,7 @@ pub(crate) fn endpoints_at(path: &str) -> Option<Found<'static, App>> {
     ENDPOINTS.at(path)
 }
 
-/// Whether the path of an endpoint begins with this segment.
+/// Whether the path of an endpoint starts with this segment.
 pub(crate) fn has_first_segment(segment: &str) -> bool {
     ENDPOINTS.iter().any(|endpoint| endpoint.path.split('/').nth(1) == Some(segment))
 }

@@ -21,7 +21,7 @@ use utoipa::OpenApi;
         ("X-BDS-Credit-Charged" = String, description = "What was charged"),
         ("X-BDS-Credit-Held" = String, description = "What is held until the request is settled"),
         ("X-BDS-Request-Id" = String, description = "The id to settle it with"),
-        ("Metering-Receipt" = String, description = "A signed statement of the charge, if the client or the route asks for one"),
+        ("Metering-Receipt" = String, description = "A signed statement of the charge, if the client or the route requires one"),
     )),
     (status = 400, description = "`validation_failed`: the proxy's headers are missing or contradict each other; `invalid_path`, `invalid_parameter`", body = ErrorBody),
     (status = 401, description = "`unauthorized`, `key_expired`", body = ErrorBody),

@@ -24,7 +24,7 @@ pub(super) const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 /// Headers of a yes that the service gets. A client's own are removed.
 const FOR_SERVICE: [HeaderName; 2] = [ACCOUNT_HEADER, REQUEST_ID];
-/// Headers of our response that say nothing about the original request.
+/// Headers of our response that have no meaning for the original request.
 const OWN: [HeaderName; 3] = [CACHE_CONTROL, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS];
 
 /// Headers of which a response may have several lines, or which the service has, too.

@@ -1,7 +1,7 @@
 //! Finds a proxy's original request.
 //!
-//! Proxies say it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by
-//! their own method and a path below `/authorize`. Clients can send these headers too, so all that is said must agree.
+//! Proxies send it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by
+//! their own method and a path below `/authorize`. Clients can send these headers too, so all of them must agree.
 
 use http::request::Parts;
 use http::uri::PathAndQuery;

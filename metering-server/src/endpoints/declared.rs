@@ -198,7 +198,7 @@ fn file() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
 }
 
-/// The schema of a document: by its name, unless it is only a text. Adds what the name stands for to the schemas.
+/// The schema of a document: by its name, unless it is only a text. Adds the schema behind the name to the schemas.
 fn reference<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) -> RefOr<Schema> {
     let schema = if is_text::<T>() {
         T::schema()

@@ -1,4 +1,4 @@
-//! Streams that end too early say so: their last event is an error in the shape of their route.
+//! Streams that end too early end with an error event in the shape of their route.
 //!
 //! Clients of such a stream cannot see why it ended. An event can only follow a whole one, in an event stream that is
 //! not encoded and whose length is not announced.
@@ -19,7 +19,7 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody, has_plain_events};
 use crate::http::Response;
 
-/// Says why this service ended a stream, once it has.
+/// Why this service ended a stream, once it has.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndedEarly(Arc<OnceLock<ErrorCode>>);
 

@@ -62,11 +62,11 @@ pub(crate) fn forwarded(
 const SPOIL_REPORTS: [&str; 6] =
     ["accept-encoding", "range", "if-range", "if-none-match", "if-match", "if-modified-since"];
 
-/// Asks the upstream for a response whose report can be read: with trailers if it may be there, and without encoding if
-/// it is in the body.
+/// Requests a response whose usage report can be read: with trailers if the report may be there, and unencoded if it is
+/// in the body.
 pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
     if report.needs_body() {
-        // Whatever makes the upstream encode the body, or send only a part or none of it.
+        // Headers that make the upstream encode the body, or send only a part or none of it.
         let spoils: Vec<_> = headers.keys().filter(|name| is_any_of(&SPOIL_REPORTS, name.as_str())).cloned().collect();
         for name in spoils {
             headers.remove(name);

@@ -113,7 +113,7 @@ impl Reports {
         response.await.unwrap_or_else(|_| Err(Error::Internal.into()))
     }
 
-    /// The requests whose responses did not say what they cost.
+    /// The requests whose responses did not report their cost.
     pub(crate) fn unreported(&self) -> &Unreported {
         &self.unreported
     }

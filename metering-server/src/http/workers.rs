@@ -1,4 +1,4 @@
-//! Worker threads: each has a runtime of its own and serves its share of the connections, so that one thread serves a
+//! Worker threads: each has its own runtime and serves its share of the connections, so one thread serves a whole
 //! request. Only commits and blocking work run elsewhere.
 //!
 //! What a request spawns runs on its worker too, so stop the workers last.
@@ -141,7 +141,7 @@ mod tests {
         Workers::start(NonZeroUsize::new(count).unwrap()).unwrap()
     }
 
-    /// A connection that is open until it is told to end.
+    /// A connection that stays open until it is closed from outside.
     struct Open {
         place: usize,
         end: oneshot::Sender<()>,

@@ -290,7 +290,7 @@ mod tests {
             assert!(last.size(&of(3)).is_err());
             assert_eq!(last.size(&of(5)).unwrap(), 4);
         }
-        // Only one of the files was written: the later checkpoint counts, whichever file has it.
+        // Only one of the files was written: use the later checkpoint of the two.
         LastSigned::read([old.as_path()]).unwrap().remember(&head("api.example.com/log/2", 5)).await.unwrap();
         assert!(both().size(&of(4)).is_err());
         // A new key file that was used with another log before does not hide what the old one has.

@@ -47,7 +47,7 @@ impl PostingLog {
         self.running.subscribe()
     }
 
-    /// The epochs with their verifier keys; none if this process does not know the keys.
+    /// The epochs with their verifier keys; none if this process does not have the keys.
     ///
     /// # Errors
     /// When the store fails.

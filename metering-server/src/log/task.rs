@@ -296,7 +296,7 @@ impl LogTask {
     }
 }
 
-/// The checkpoint of a head, which nobody has signed yet.
+/// The checkpoint of a head, not signed yet.
 fn checkpoint(head: &LogEpoch) -> Result<Checkpoint, Fault> {
     let checkpoint = Checkpoint::new(head.origin.as_str(), head.size, TreeHash::from_bytes(head.root));
     checkpoint.map_err(|error| unfit(head, &error))

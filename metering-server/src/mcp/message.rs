@@ -37,7 +37,7 @@ pub(super) enum Subject {
     Subscription,
     /// The end of a call with this id.
     Cancelled(RequestId),
-    /// Something else, or nothing that can be read. rmcp says what is wrong with it.
+    /// Something else, or unreadable. rmcp reports what is wrong with it.
     Other,
 }
 

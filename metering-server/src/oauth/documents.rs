@@ -25,7 +25,7 @@ const KEPT_MAX: usize = 1_000;
 const AGE: Duration = Duration::from_secs(60 * 60);
 /// How long it is kept at most.
 const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many are fetched at a time.
+/// How many documents are fetched at a time.
 const CONCURRENT: usize = 8;
 
 /// Documents of clients.
@@ -38,7 +38,8 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// Fetches from public addresses. The networks that webhooks may be sent to are for customers, and this is for anybody.
+    /// Fetches from public addresses. Networks that are allowed for webhooks are for customers, but anyone can trigger
+    /// these requests.
     ///
     /// # Errors
     /// When the certificates cannot be used.

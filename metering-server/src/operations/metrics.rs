@@ -147,7 +147,7 @@ pub(crate) fn watched(chain_id: u64, watched: &WatchReport) {
     }
 }
 
-/// Records how many payments in the database nobody claimed, of all chains.
+/// Records the number of unclaimed payments in the database, on all chains.
 pub(crate) fn unclaimed(count: u64) {
     gauge!("metering_unclaimed_payments", "Payments that arrived and that no account has").set(gauge_of(count));
 }
@@ -185,7 +185,7 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
     .set(gauge_of(report.reversed));
 }
 
-/// Records what is known of the sources that a chain is read from.
+/// Records the state of a chain's RPC sources.
 pub(crate) fn chain_sources(chain_id: u64, sources: Vec<SourceStatus>) {
     for (index, SourceStatus { problem, newest_block }) in sources.into_iter().enumerate() {
         // Not its host: a provider's may have a customer's name, and this page may be public.

@@ -2,7 +2,7 @@
 //! ready, reloads and stops, and that it is not stuck. Without `NOTIFY_SOCKET`, nothing is sent.
 //!
 //! A database or a chain that is down must not make the service manager restart the server in a loop. So the watchdog
-//! is notified whenever the store check ends, whatever it finds: only a process that does nothing is killed.
+//! is notified whenever the store check ends, with any result: only a process that hangs is killed.
 
 use std::time::Duration;
 
@@ -63,8 +63,8 @@ async fn notify_ready(not_ready: &Check<Option<String>>) {
     }
 }
 
-/// The service manager kills this process when it hears nothing for `limit`. A check begins after each third of that,
-/// and may take as long, so that at most two thirds pass.
+/// The service manager kills this process if it gets no notification for `limit`. A check begins after each third of
+/// that, and may take as long, so that at most two thirds pass.
 async fn notify_watchdog(responds: &Check<()>, limit: Duration) {
     let third = limit / 3;
     loop {
@@ -81,7 +81,7 @@ pub(crate) fn reloading() {
     system::reloading();
 }
 
-/// The reload has ended. `problem` says why nothing has changed.
+/// The reload has ended. `problem` is the reason why nothing has changed.
 pub(crate) fn reloaded(problem: Option<&str>) {
     match problem {
         None => system::ready("Serving requests"),

@@ -151,7 +151,7 @@ enum Statement {
 }
 
 impl Statement {
-    /// Reads a statement, which begins with the keyword and goes up to its semicolon.
+    /// Reads a statement, from its keyword to its semicolon.
     fn read(statement: &str, is_outside: bool) -> Result<Self, &'static str> {
         match statement.strip_prefix(EXPORT) {
             _ if !is_outside && !statement.starts_with("import(") => {

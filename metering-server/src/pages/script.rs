@@ -12,7 +12,7 @@ enum Kind {
     Comment,
 }
 
-/// A script whose code, texts and comments are known.
+/// A script, split into code, texts and comments.
 #[derive(Debug)]
 pub(super) struct Script<'s> {
     source: &'s str,

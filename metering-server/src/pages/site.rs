@@ -1,4 +1,4 @@
-//! What templates know of the service.
+//! The service's data for templates.
 
 use metering_core::Catalogue;
 use metering_core::access::Email;
@@ -53,7 +53,7 @@ pub(super) struct Site {
     terms_version: String,
     /// A path that can be called without parameters, for examples.
     sample_path: String,
-    /// Its URL, what a call costs in words, and an example of its response; empty if there is none to show.
+    /// Its URL, the price of a call in words, and an example of its response; empty if there is none to show.
     sample_url: String,
     sample_price: String,
     sample_response: String,

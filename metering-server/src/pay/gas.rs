@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use crate::http::Shutdown;
 use crate::operations::metrics;
 
-/// How often to look at the wallets.
+/// How often to check the wallets.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How often to say again that a wallet is low.
 const SAY_AGAIN_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// The wallets, by chain id, as of the last look at each.
+/// The wallets, by chain id, as of the last check of each.
 #[derive(Debug, Default)]
 pub(crate) struct GasWatch(Mutex<BTreeMap<u64, GasState>>);
 
@@ -51,12 +51,12 @@ impl GasState {
 }
 
 impl GasWatch {
-    /// The wallets that were looked at, by chain id.
+    /// The wallets that were checked, by chain id.
     pub(crate) fn wallets(&self) -> BTreeMap<u64, GasState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks at the wallets until the server stops.
+    /// Checks the wallets until the server stops.
     pub(super) async fn run(&self, payments: &SignedPayments, shutdown: &Shutdown) {
         if payments.gas_wallets().next().is_none() {
             return;

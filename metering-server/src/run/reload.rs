@@ -1,4 +1,4 @@
-//! Takes a new configuration into a running server, on SIGHUP or when an operator asks for it.
+//! Applies a new configuration to a running server, on SIGHUP or when an operator requests it.
 //!
 //! All or nothing: everything is read, checked and built before anything is replaced. Keys outside [`RELOADED`] keep
 //! their values until a restart.
@@ -113,9 +113,8 @@ impl Reloader {
     /// Reads the configuration again, and uses what has changed. The log has the result. Of several waiting callers,
     /// one reloads for all.
     ///
-    /// # Errors
-    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says
-    /// why, without secrets.
+    /// # Errors When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The
+    /// text has the reason, without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
         // A separate task: a caller that goes away must not let the next one start before the reload has ended.
         let reloader = Arc::clone(self);
@@ -235,7 +234,7 @@ impl Reloader {
         if decided.swap(true, Ordering::SeqCst) {
             return Err(RunError::Setup(GIVEN_UP.into()));
         }
-        // Recorded only once everything else is known to be usable.
+        // Recorded only after everything else was checked.
         let prepared = if is_new {
             let version = runtime.block_on(prices::record(&*parts.store, &*parts.clock, &catalogue))?;
             // Before the other is built: they take memory for all routes.
@@ -387,7 +386,7 @@ fn with_reloaded(config: &Config, new: Config) -> Config {
         GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
-    // Without the section, nobody may sign in any more.
+    // Without the section, no one may sign in any more.
     let operators = console.oidc.map(|oidc| oidc.operators).unwrap_or_default();
     let mut console = config.console.clone();
     if let Some(oidc) = &mut console.oidc {

@@ -85,7 +85,7 @@ pub(super) struct PaymentMethod {
     pub(super) card: Option<Card>,
 }
 
-/// What is known of a card.
+/// The details of a card.
 #[derive(Clone, Deserialize)]
 pub(super) struct Card {
     pub(super) brand: String,
@@ -197,7 +197,7 @@ impl Api {
         Ok(list.data.into_iter().next())
     }
 
-    /// A payment as it is now, if there is one with this id.
+    /// The current state of a payment, if there is one with this id.
     pub(super) async fn payment(&self, id: &str) -> Result<Option<PaymentIntent>, ApiError> {
         self.found(&format!("/v1/payment_intents/{}", segment(id))).await
     }
@@ -250,7 +250,7 @@ impl Api {
         }
     }
 
-    /// A dispute as it is now.
+    /// The current state of a dispute.
     pub(super) async fn dispute(&self, id: &str) -> Result<Dispute, ApiError> {
         self.send(self.client.get(format!("{}/v1/disputes/{}", self.base, segment(id)))).await
     }

@@ -172,7 +172,7 @@ impl WebhookClient {
         let response = sent.await.map_err(|error| WebhookFailure::of(&error))?;
         let retry_after = retry_after(response.headers(), now);
         let mut outcome = WebhookResponse { status: response.status(), retry_after, body: Vec::new() };
-        // The status is known, so it does not matter how the body ends.
+        // The status has arrived, so it does not matter how the body ends.
         let _ = tokio::time::timeout(self.timeouts.body, read_beginning(response, &mut outcome.body)).await;
         Ok(outcome)
     }

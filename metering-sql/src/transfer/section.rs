@@ -44,7 +44,7 @@ macro_rules! sections {
 
         impl Section {
             /// Every section, in the order in which they are written: records that others refer to come first. Secrets
-            /// come last, so that nobody is charged on an incomplete store.
+            /// come last: no one can be charged on an incomplete store.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Section),+];
 
             /// Its display name.
@@ -175,9 +175,9 @@ sections! {
     Unreadable = "unreadable" of
         /// An arrival that could not be read.
         Unreadable(UnreadableArrival),
-    /// Payments that nobody claimed: by chain, hash, token, recipient and block.
+    /// Unclaimed payments: by chain, hash, token, recipient and block.
     Unclaimed = "unclaimed" of
-        /// A payment that nobody claimed.
+        /// An unclaimed payment.
         Unclaimed(Box<UnclaimedPayment>),
     /// Webhooks: by account, and in the order of creation; the operator's own first.
     Webhooks = "webhooks" of

@@ -8,7 +8,7 @@ use crate::transfer::section::{Record, Section};
 /// A store that can be moved to another backend.
 #[async_trait]
 pub trait Export: Send + Sync + fmt::Debug {
-    /// Records of a section in its order, at most `limit` after `after`. While nobody writes, following the cursors
+    /// Records of a section in its order, at most `limit` after `after`. While no one writes, following the cursors
     /// returns each record once.
     async fn export(&self, section: Section, after: Option<&Cursor>, limit: u32) -> Result<Page<Record>, StoreError>;
 
@@ -27,7 +27,7 @@ pub trait Import: Export {
 
     /// Begins a move to this store, and deletes what an unfinished move left. Does so only if the status is
     /// [`TargetState::Empty`] or [`TargetState::Unfinished`]; otherwise nothing happens. From then until
-    /// [`Import::finish`], nobody else can open the store or write to it.
+    /// [`Import::finish`], no one else can open the store or write to it.
     async fn begin(&self, source: &SourceId) -> Result<TargetState, StoreError>;
 
     /// Writes records of one section. Sections arrive in the order of [`Section::ALL`], and records in their section's

@@ -1,4 +1,4 @@
-//! The audit log on disk: nobody changes it, not even with SQL, and it is there after a restart. And a search for a name
+//! The audit log on disk: no one changes it, not even with SQL, and it is there after a restart. And a search for a name
 //! that many have.
 
 use metering_core::Store;

@@ -9,7 +9,9 @@ use utoipa::openapi::{ContentBuilder, Required};
 pub(super) fn request_body(route: &Route) -> Option<RequestBody> {
     let (schema, required, about) = match route.body_use() {
         BodyUse::None => return None,
-        BodyUse::Any => (json!({}), Required::False, "Any body; the catalogue does not say what the upstream takes"),
+        BodyUse::Any => {
+            (json!({}), Required::False, "Any body; the catalogue does not describe what the upstream accepts")
+        }
         BodyUse::Declared(schema) => {
             (schema.clone(), Required::True, "JSON, which is checked before anything is charged")
         }
@@ -47,7 +49,7 @@ mod tests {
         let mut with_example = declared.clone();
         with_example["content"][JSON]["example"] = json!({"n": 7});
         let free = json!({"required": false, "content": {JSON: {"schema": {}}},
-            "description": "Any body; the catalogue does not say what the upstream takes"});
+            "description": "Any body; the catalogue does not describe what the upstream accepts"});
         // method, more of the route, its body
         let table = [
             ("GET", json!({}), Value::Null),

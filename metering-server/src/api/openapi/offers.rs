@@ -24,7 +24,8 @@ const DOLLARS: [&str; 3] = ["USD Coin", "USDC", "Tether USD"];
 pub(super) fn add_ways_to_pay(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     let plans = components.schemas.get("PlansDocument").cloned();
-    let mut ways_to_pay = ObjectBuilder::new().description(Some("What can be paid, as far as it is known.")).build();
+    let mut ways_to_pay =
+        ObjectBuilder::new().description(Some("What can be paid, as far as this process knows.")).build();
     for schema in [plans, Some(PaymentRequiredV1::schema())].into_iter().flatten() {
         if let RefOr::T(Schema::Object(object)) = schema {
             ways_to_pay.properties.extend(object.properties);
@@ -55,7 +56,7 @@ pub(super) fn mpp_receipt_header() -> Header {
 
 /// The header with the signed receipt of the charge.
 pub(super) fn signed_receipt_header() -> Header {
-    header("A signed statement of what the request cost, for clients and routes that ask for one")
+    header("A signed statement of what the request cost, for clients and routes that require one")
 }
 
 fn header(description: &str) -> Header {

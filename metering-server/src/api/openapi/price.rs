@@ -74,7 +74,7 @@ fn model(price: &UsagePrice) -> Value {
     document
 }
 
-/// What a request costs that one of these upstreams serves.
+/// The price of a request that one of these upstreams serves.
 fn add_upstreams(document: &mut Value, price: &UsagePrice) {
     let upstreams: serde_json::Map<String, Value> =
         price.upstreams().map(|(name, price)| (name.to_owned(), model(price))).collect();

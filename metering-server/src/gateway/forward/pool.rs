@@ -116,7 +116,7 @@ impl Pool {
         self.http2.as_ref()?.take(self.place())
     }
 
-    /// An idle connection of this worker that the upstream has not closed, as far as is known.
+    /// An idle connection of this worker that the upstream has not closed, as far as this worker knows.
     pub(super) fn take(&self) -> Option<UpstreamConnection> {
         let idle = &self.idle[self.place()];
         loop {

@@ -28,7 +28,7 @@ const WORKERS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// An upstream that follows a script, whatever connection a request comes on.
+/// An upstream that follows a script across all its connections.
 struct Upstream {
     http: HttpUpstream,
     /// The requests that it read, each after the number of its connection.

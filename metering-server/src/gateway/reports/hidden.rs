@@ -12,7 +12,7 @@ use bytes::Bytes;
 /// A larger event is passed on: those that are hidden are small.
 const EVENT_BYTES_MAX: usize = 64 << 10;
 
-/// Says whether an event with this data is hidden.
+/// Whether an event with this data is hidden.
 #[derive(Clone)]
 pub(in crate::gateway) struct Hides(Arc<dyn Fn(&str) -> bool + Send + Sync>);
 

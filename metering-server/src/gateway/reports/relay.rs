@@ -1,4 +1,4 @@
-//! Responses that are passed on as they arrive, such as event streams: their cost is known at their end.
+//! Responses that are forwarded as they arrive, such as event streams: their cost is known only at the end.
 //!
 //! The end is passed on once the hold is settled, so a client that has read the whole response finds its charge.
 

@@ -33,7 +33,7 @@ pub(super) struct Settling {
 }
 
 impl Settling {
-    /// Notes which upstream served the request: the hold says so once it is settled, at the price there.
+    /// Notes which upstream served the request: the settled hold names it and has its price.
     pub(super) async fn served_by(&mut self, upstream: &str) {
         self.charged.served_by(upstream).await;
         if let Some(price) = self.charged.usage_price() {

@@ -1,4 +1,4 @@
-//! The trailers of a response whose cost is known at its end.
+//! The trailers of a response whose cost is known only at the end.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use metering_core::charging::HoldUpdated;

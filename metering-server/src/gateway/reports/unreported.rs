@@ -1,4 +1,4 @@
-//! Requests whose responses did not say what they cost, by route.
+//! Requests whose responses did not report their cost, by route.
 //!
 //! An upstream that stops reporting usage does so for every request, and each may then cost its client the most that it
 //! can. So each is counted, and the log names the route, but at most once a minute.
@@ -59,7 +59,7 @@ impl Unreported {
         let Some(others) = warning else { return };
         tracing::warn!(
             %route, %held, %captured, others, %why,
-            "a response did not say what its request cost; it was charged by the price's `missing`"
+            "a response did not report its cost; the request was charged by the price's `missing`"
         );
     }
 

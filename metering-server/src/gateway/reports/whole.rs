@@ -1,6 +1,6 @@
-//! JSON responses: a small body is read before the head is sent, so the head says what was charged. A large one, an
-//! array, which may be a stream, and one for which there is no memory, is passed on as it arrives. The report is read
-//! either way.
+//! JSON responses: a small body is read before the head is sent, so the head has the charge. A large one, an array,
+//! which may be a stream, and one for which there is no memory, is passed on as it arrives. The report is read either
+//! way.
 
 use bytes::Bytes;
 use http::{HeaderValue, header};

@@ -23,7 +23,7 @@ pub(crate) enum RequestedUpgrade {
     WebSocket,
 }
 
-/// Whether a request asks for a WebSocket connection.
+/// Whether a request is a WebSocket handshake.
 pub(crate) fn asked(method: &Method, version: Version, headers: &HeaderMap) -> RequestedUpgrade {
     let has_key = headers.contains_key(header::SEC_WEBSOCKET_KEY);
     // RFC 9110, section 7.8: `Upgrade` of HTTP/1.0 is ignored. HTTP/2 has none.
@@ -88,7 +88,7 @@ pub(super) fn take_key(head: &mut Parts) {
     }
 }
 
-/// Adds what asks the next server to switch, or tells the client that it did.
+/// Adds the headers that request the switch from the next server, or confirm it to the client.
 pub(crate) fn switch(headers: &mut HeaderMap) {
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));

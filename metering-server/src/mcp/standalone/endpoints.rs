@@ -23,7 +23,7 @@ use crate::mcp::standalone::resource::ProtectedResource;
 pub(super) struct Endpoints {
     /// The service behind the tools.
     pub(super) service: Client,
-    /// The tools, as clients of OAuth see them.
+    /// The tools, as OAuth clients see them.
     pub(super) resource: ProtectedResource,
     pub(super) documents: Documents,
     pub(super) metrics: PrometheusHandle,

@@ -50,7 +50,7 @@ pub(super) enum Request {
 /// Where the response's cost is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nobody looks: nginx only forwards.
+    /// No one looks: nginx only forwards.
     Nginx,
     /// Nowhere: the price is fixed.
     Fixed,

@@ -32,7 +32,7 @@ impl Wallet {
         self.write(from, &transfer(token, to, &amount.to_string()).without_simulation())
     }
 
-    /// Pays with somebody else's tokens, as relayers do. `from` must have approved `by` before.
+    /// Pays with someone else's tokens, as relayers do. `from` must have approved `by` before.
     #[track_caller]
     pub fn transfer_from(&self, by: &Account, token: &str, from: &str, to: &str, amount: impl ToString) -> String {
         self.write(by, &Write::new("Token", token, "transferFrom", json!([from, to, amount.to_string()])))

@@ -90,7 +90,7 @@ fn receipts_keep_the_buyer_of_their_purchase() {
     let _ = set(&plain).expect(200);
     assert_eq!(receipts()[0]["buyer"], acme, "a change is for later purchases");
 
-    // The old one names nobody, so it gets the details of now, once.
+    // The old one names no one, so it gets the details of now, once.
     assert_eq!(add(&old).expect(200).json()["buyer"], plain);
     assert_eq!(add(&old).expect(200).json()["buyer"], plain, "a repeated request changes nothing");
     let _ = set(&acme).expect(200);

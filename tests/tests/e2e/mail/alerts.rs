@@ -51,7 +51,7 @@ fn alerts_are_mailed_where_they_are_switched_on() {
     let account = sign_up(&server.client(), "jo@example.com");
     let token = mail.next().token().to_owned();
     let client = server.client_with(key_of(&account));
-    // Nobody has shown yet that they read this address.
+    // No one has shown yet that they read this address.
     let set = put(&client, &json!({"below": 1})).expect(200).json();
     assert_eq!(set.get("email"), None, "{set}");
     let refused = client.post("/webhooks", &json!({"url": "mailto:jo@example.com"})).expect(400).json();

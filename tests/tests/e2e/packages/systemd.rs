@@ -52,7 +52,7 @@ fn price(system: &BootedSystem, key: &str) -> String {
     charged.unwrap_or_else(|| panic!("{response}")).trim().to_owned()
 }
 
-/// The status of a deduction by somebody who knows this secret.
+/// The status of a deduction by someone who knows this secret.
 fn deduction(system: &BootedSystem, key: &str, secret: &str) -> String {
     system.run(&format!(
         "curl --silent --output /dev/null --write-out '%{{http_code}}' --header 'X-API-Key: {key}' \

@@ -1,4 +1,4 @@
-//! Payments on a chain that were credited after the restored moment: nobody loses one, and none counts twice.
+//! Payments on a chain that were credited after the restored moment: no one loses one, and none counts twice.
 
 use metering_tests::chain::Chain;
 use metering_tests::litestream::{Litestream, is_skipped};
