@@ -1,4 +1,4 @@
-//! Who buys for an account, for receipts: the details, with the time for which they hold.
+//! The buyer's details for an account's receipts, with the time for which they are valid.
 
 use metering_core::backend::decision::{self, BuyerChanges, BuyerFacts, Decided};
 use metering_core::money::LedgerKind;

@@ -28,7 +28,7 @@ table! {
 
 /// Creates a child of an account.
 pub async fn create(db: &mut dyn Executor, parent: &AccountId, new: &NewAccount, most: u32) -> Result<ChildCreated> {
-    // No one else creates a child of it until the transaction ends.
+    // No other transaction creates a child of it until this one ends.
     let facts = match accounts::locked(db, parent).await? {
         Some((row, account)) => new_facts(db, row, account, new).await?,
         None => NewChildFacts { parent: None, is_child: false, key_in_use: false, children: 0 },

@@ -13,7 +13,7 @@ use crate::row::only;
 use crate::value::Value;
 use crate::{accounts, audit, values};
 
-/// The action whose entries stay in the audit log as they are.
+/// The action whose entries stay in the audit log unchanged.
 const ERASE: &str = "account.erase";
 /// No path is newer.
 const ALWAYS: Timestamp = Timestamp::from_unix_millis(i64::MAX);
@@ -67,7 +67,7 @@ fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
         of_account("browser_sessions", "browser_session"),
         of_account("oauth_grants", "oauth_grant"),
         of_account("saved_cards", "auto_top_up"),
-        // An open charge keeps its card until it ends, because the processor is asked for it by its card.
+        // An open charge keeps its card until it ends, because requests to the processor for the charge need the card.
         Part::deleted(
             "card_charges",
             "top_up_charge",

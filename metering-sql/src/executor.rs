@@ -62,8 +62,8 @@ pub struct JournalCommit {
 
 /// Runs the statements of one transaction, or of one read.
 ///
-/// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces stand
-/// for what differs:
+/// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces are
+/// replaced by what differs:
 ///
 /// | word | meaning | SQLite | PostgreSQL |
 /// |---|---|---|---|

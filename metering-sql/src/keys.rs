@@ -294,7 +294,7 @@ async fn delete_old_secrets(db: &mut dyn Executor, row: i64, key: KeyNumber, now
     db.execute(&old_secrets(), &[values![row, key, until]]).await.map(drop)
 }
 
-/// Deletes the oldest secrets of a key that ended by `?3`. Two parts, each with an index of its own.
+/// Deletes the oldest secrets of a key that ended by `?3`. Two parts, each with its own index.
 #[must_use]
 pub fn old_secrets() -> String {
     format!(

@@ -198,7 +198,7 @@ pub async fn join(db: &mut dyn Executor, link: &LinkHash, new: &NewBrowserSessio
 
 async fn write(db: &mut dyn Executor, account: &AccountId, changes: MemberChanges<i64>) -> Result<()> {
     let MemberChanges { row, invited, member, removed, action, event } = changes;
-    // First: whoever joins has the id of the invitation.
+    // First: a new member has the id of the invitation.
     for id in &removed {
         if member.as_ref().is_none_or(|member| member.id != *id) {
             delete::<BrowserSession>(db, "WHERE member = ?1", values![id]).await?;

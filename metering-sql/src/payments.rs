@@ -101,7 +101,7 @@ pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> 
     numbered::page(db, "TRUE", Vec::new(), after, limit).await
 }
 
-/// Writes records of payments, which no one has to claim any longer, and issues their receipts.
+/// Writes records of payments, deletes them from the unclaimed ones, and issues their receipts.
 pub(crate) async fn insert(db: &mut dyn Executor, records: &[PaymentRecord]) -> Result<()> {
     numbered::insert(db, records).await?;
     receipts::issue(db, records).await?;

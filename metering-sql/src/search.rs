@@ -19,8 +19,8 @@ pub async fn key(db: &mut dyn Executor, id: &KeyId) -> Result<Option<Key>> {
     find(db, "WHERE api_key.{key_id} = ?1", &values![id]).await
 }
 
-/// What follows `FROM payment` for the payments with the hash `?1`. The index of the ledger begins with the hash, that of
-/// the payments with the chain.
+/// What follows `FROM payment` for the payments with the hash `?1`. The index of the ledger starts with the hash, that
+/// of the payments with the chain.
 pub const BY_HASH: &str = "WHERE payment.tx_hash = ?1 \
      AND payment.chain_id IN (SELECT l.tx_chain_id FROM ledger l WHERE l.tx_hash = ?1) ORDER BY payment.id";
 

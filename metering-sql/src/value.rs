@@ -46,7 +46,7 @@ pub trait ToValue {
     /// NULL, of the type of the column.
     const NULL: Value;
 
-    /// The value as it is stored.
+    /// The stored form of the value.
     fn to_value(&self) -> Value;
 }
 

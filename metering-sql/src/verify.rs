@@ -26,7 +26,7 @@ pub const WITHOUT_KEY: Check = (
     "accounts do not have the key they should have",
 );
 
-/// Holds that no one could settle.
+/// Holds that no process could settle.
 pub const HOLD_WITHOUT_KEY: Check = (
     "SELECT count(*) FROM hold h \
      WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = h.account AND k.number = h.key) \

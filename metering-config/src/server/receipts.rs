@@ -27,7 +27,7 @@ section! {
     /// The keys that sign receipts of requests, as `metering admin receipt-key create` makes them: the last private key
     /// signs, and all public keys are published. Without it, requests get no receipts. Needs `public_url`.
     key_file: Option<PathBuf>,
-    /// The ids of accounts whose requests all get a receipt. Others ask for it with a request.
+    /// The ids of accounts whose requests all get a receipt. Others request it per request.
     always: List<String>,
     /// The currency in which receipts show the value of a payment; by default they show none.
     currency: Option<CurrencyConfig>,

@@ -38,7 +38,7 @@ pub(crate) struct Entry<'b> {
 /// The path of the requests that an entry covers.
 pub(crate) type Path<'b> = StoredPath<&'b str>;
 
-/// An entry as it is stored, with a format version. A new format also needs a new schema version, so that an older
+/// The stored form of an entry, with a format version. A new format also needs a new schema version, so that an older
 /// program refuses the whole database and does not fail on single accounts.
 #[derive(Serialize, Deserialize)]
 enum Stored<'b> {
@@ -69,7 +69,7 @@ impl Entry<'_> {
     }
 }
 
-/// The byte that stands for a kind. Before there were holds, it said whether the entry is a refund.
+/// The byte that encodes a kind. Before there were holds, it said whether the entry is a refund.
 mod kind_byte {
     use metering_core::charging::UsageKind;
     use serde::de::Error;

@@ -42,7 +42,7 @@ fn settled(row: &Row, first: usize) -> Result<Option<SettledHold>> {
     Ok(Some(SettledHold { captured: Credits::from_atoms(atoms), reason, at: timestamp(row, first + 2)? }))
 }
 
-/// The requested path as it is stored: NULL for the template of the route.
+/// The stored form of the requested path: NULL for the template of the route.
 pub(crate) fn path_column(hold: &Hold) -> Option<&str> {
     Some(&*hold.request_path).filter(|path| *path != &*hold.line.route_template)
 }

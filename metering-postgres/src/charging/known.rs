@@ -50,9 +50,9 @@ pub(crate) struct Numbered {
 }
 
 impl Known {
-    /// What is known of these secrets, of these keys, and of the parent keys of both. Secrets that are not known yet are
-    /// read, with their keys; a secret that does not exist is missing in the result. Use it only with the values of
-    /// `meter.access` that it was read under.
+    /// The cached data of these secrets, of these keys, and of the parent keys of both. Reads secrets that are not
+    /// cached yet, with their keys; a secret that does not exist is missing in the result. Use it only with the values
+    /// of `meter.access` that it was read under.
     pub(crate) async fn access<C: GenericClient>(
         &self,
         client: &C,
@@ -144,7 +144,7 @@ impl Known {
         Ok(line)
     }
 
-    /// The key of a hold of this account, if it is known. Neither ever changes.
+    /// The key of a hold of this account, if it is cached. Neither ever changes.
     pub(crate) fn key_of_hold(&self, hold: &HoldId, account: i64) -> Option<KeyNumber> {
         let known = self.memory().holds.get(hold).copied();
         known.filter(|(of, _)| *of == account).map(|(_, key)| key)

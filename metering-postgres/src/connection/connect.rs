@@ -45,7 +45,7 @@ pub struct PostgresConfig {
     statements: Statements,
 }
 
-/// The text is not a database URL. Says what is wrong, without the password.
+/// The text is not a database URL. Describes what is wrong, without the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; expected a URL like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=require")]
 pub struct PostgresUrlError(String);
@@ -94,7 +94,7 @@ impl<'t> Parts<'t> {
     fn of(text: &'t str) -> Result<Self, PostgresUrlError> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("not a URL"))?;
         if !matches!(scheme, "postgres" | "postgresql") {
-            return Err(wrong("the URL does not begin with postgres://"));
+            return Err(wrong("the URL does not start with postgres://"));
         }
         let start = scheme.len() + "://".len();
         let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());

@@ -153,7 +153,7 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
     assert_eq!(broken_off.begin(&id).await.unwrap(), TargetState::Empty);
     copy(&source, &broken_off, &mut |_, _| {}).await.unwrap();
     drop(broken_off);
-    // The next attempt begins with empty tables.
+    // The next attempt starts with empty tables.
     let target = PostgresStore::connect_to_import(&url.parse().unwrap()).await.unwrap();
     let begun = async || loop {
         match target.begin(&id).await.unwrap() {
@@ -178,7 +178,7 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
         assert_eq!(record(&target, id).await, record(&source, id).await);
     }
 
-    // No one works on them yet.
+    // No process works on them yet.
     let claimed = target.claim_authorizations(NOON, LEASE, 10).await.unwrap();
     let claimed: Vec<_> = claimed.iter().map(|record| record.signed.id()).collect();
     assert_eq!(claimed.len(), 3);
@@ -293,7 +293,7 @@ async fn accounts_of_version_ten_pay_with_requests() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The schema refuses what would be executed or credited twice, whatever a program does.
+/// The schema rejects rows that would be executed or credited twice, even from faulty programs.
 #[tokio::test(flavor = "multi_thread")]
 async fn places_and_payments_are_of_one_authorization() {
     let Some(url) = fresh_schema() else { return };

@@ -1,4 +1,4 @@
-//! `delivery.is_head` marks the first pending delivery of each line, whatever happened, and no event is left behind.
+//! `delivery.is_head` marks the first pending delivery of each line after any operations, and no event is left behind.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The audit log in the database: no one changes it, not even with SQL, and its order is the same on all nodes. And what
-//! operators did, in a store that is moved.
+//! The audit log in the database: it cannot be changed, not even with SQL, and its order is the same on all nodes. And
+//! what operators did, in a store that is moved.
 
 use metering_core::access::BudgetReset;
 use metering_core::money::Refill;

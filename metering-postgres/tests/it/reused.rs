@@ -1,5 +1,5 @@
 //! Schemas that one contract uses after the other: emptying one takes a tenth of the time that its migrations take, and
-//! there is a test for each of hundreds of contracts. Migrations have tests of their own (`upgrade`, `opening`).
+//! there is a test for each of hundreds of contracts. Migrations have separate tests (`upgrade`, `opening`).
 //!
 //! A schema that is lent has the rows that the migrations wrote, and no others.
 

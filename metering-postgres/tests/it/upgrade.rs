@@ -109,7 +109,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let Some(url) = fresh_schema() else { return };
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    // PostgreSQL had 16 versions of its own.
+    // PostgreSQL had 16 versions before the shared schema.
     let newest = 16 + i64::try_from(metering_sql::schema::STEPS.len()).unwrap();
     assert_eq!(inspection.upgrade(), Some((2, newest)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);

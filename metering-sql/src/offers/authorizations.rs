@@ -94,7 +94,7 @@ pub async fn credit(
 }
 
 /// Records what the request of a pending authorization used. The record after that; `None`, and nothing changes, when
-/// that is known already, or it is not pending.
+/// that is recorded already, or it is not pending.
 pub async fn set_used(
     db: &mut dyn Executor,
     id: &AuthorizationId,

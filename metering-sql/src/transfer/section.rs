@@ -127,9 +127,9 @@ sections! {
     ReceiptTerms = "receipt_terms" of
         /// Terms of receipts.
         ReceiptTerms(Box<ReceiptTermsRecord>),
-    /// Receipts and credit notes as they were issued: by payment and part.
+    /// Issued receipts and credit notes: by payment and part.
     IssuedReceipts = "issued_receipts" of
-        /// A receipt or credit note as it was issued.
+        /// An issued receipt or credit note.
         IssuedReceipt(Box<IssuedReceipt>),
     /// Who bought, for receipts: by account and time.
     Buyers = "buyers" of

@@ -105,7 +105,7 @@ impl Cache {
         self.data_version
     }
 
-    /// Panics unless the state of an account, as it was just decided, follows from the tables and the journal.
+    /// Panics unless the state of an account that was just decided follows from the tables and the journal.
     pub(crate) fn assert_stored(&self, connection: &Connection, account: i64, decided: MeterState) -> Result<()> {
         let stored =
             CachedAccount::read(connection, account)?.map(|cached| self.unfolded.state(account, cached.state()));
@@ -125,7 +125,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Whether the journal has anything to fold or to delete, as far as is known here.
+    /// Whether the journal has anything to fold or to delete, as far as this process knows.
     pub(crate) fn has_unfolded(&self) -> bool {
         self.unfolded.len() > 0 || self.round.is_open(&self.unfolded)
     }

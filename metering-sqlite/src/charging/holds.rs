@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::migrations::migrate;
 
-    /// However many settled holds are kept.
+    /// No matter how many settled holds are kept.
     #[test]
     fn lists_read_no_settled_hold() {
         let mut connection = Connection::open_in_memory().unwrap();

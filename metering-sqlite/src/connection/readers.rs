@@ -21,7 +21,7 @@ const FORGETS_AFTER: Duration = Duration::from_secs(60);
 /// But fewer changes than these, which take two megabytes, are not worth it.
 const FORGETS_FROM: usize = 100_000;
 
-/// A connection that no one uses, with what it has read of the journal.
+/// An idle connection, with what it has read of the journal.
 #[derive(Debug)]
 struct Idle {
     connection: Connection,

@@ -193,8 +193,8 @@ impl Change {
     }
 }
 
-/// A change as it is stored. Rows of schema 8 have the first three variants: all of their usage is of first keys, and
-/// such usage is still stored like that. Schema 9 has the first four; the last is of schema 23.
+/// The stored form of a change. Rows of schema 8 have the first three variants: all of their usage is of first keys,
+/// and such usage is still stored like that. Schema 9 has the first four; the last is of schema 23.
 #[derive(Serialize, Deserialize)]
 enum Packed<P> {
     Usage(PackedUsage<P>),
@@ -207,7 +207,7 @@ enum Packed<P> {
     Again(u8),
 }
 
-/// Usage as it is stored, without its key.
+/// The stored form of usage, without its key.
 #[derive(Serialize, Deserialize)]
 struct PackedUsage<P> {
     line: u32,
@@ -252,7 +252,7 @@ fn deserialize_changes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec
     Ok(changes)
 }
 
-/// A row as it is stored, with a format version and followed by its CRC-32. A new format also needs a new schema
+/// The stored form of a row: a format version, the change, and its CRC-32. A new format also needs a new schema
 /// version, so that an older program refuses the whole database.
 #[derive(Serialize, Deserialize)]
 enum Stored<R> {

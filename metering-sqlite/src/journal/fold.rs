@@ -1,9 +1,9 @@
 //! Folding: brings the tables up to date with the charge journal, a few accounts at a time.
 //!
 //! A round of folding takes everything that is in the journal when it begins. Each slice folds the next accounts in row
-//! order, so it touches neighbouring pages, and writes each account once, however often it was charged. Once all
-//! accounts are folded, the round's rows are deleted, also a few at a time. Commits fold as they go; the store folds the
-//! rest when it is idle, and when it is closed.
+//! order, so it touches neighbouring pages, and writes each account once, no matter how often it was charged. Once all
+//! accounts are folded, the round's rows are deleted, also a few at a time. Commits fold as they go; the store folds
+//! the rest when it is idle, and when it is closed.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 16_384 };
 /// same pages.
 const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 
-/// But fewer accounts are enough if they have about this many changes, so that a slice takes one or two milliseconds
-/// however busy its accounts are.
+/// A slice has fewer accounts if they have about this many changes, so it takes one or two milliseconds no matter how
+/// busy its accounts are.
 const SLICE_CHANGES: usize = 4_096;
 
 /// When the store is idle, a slice has at most this many changes for each account that it may fold.
@@ -67,7 +67,7 @@ pub(crate) enum Amount {
     Accounts(usize),
 }
 
-/// What is known of the current round in this process.
+/// This process's view of the current round.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     upto: i64,

@@ -22,14 +22,14 @@ pub(crate) struct Noted {
     pub(crate) change: Change,
 }
 
-/// What a change without a path of its own takes at most: the first one of an account then needs one allocation.
+/// The maximum size of a change without its own path: the first change of an account then needs one allocation.
 const TYPICAL_BYTES: usize = 24;
 
 /// An account with more changes than these has their sum in memory, which takes about 150 bytes. These are unpacked in a
 /// few microseconds.
 const WITHOUT_SUM: usize = if cfg!(debug_assertions) { 4 } else { 64 };
 
-/// Most changes are packed without an allocation of their own.
+/// Most changes are packed without an allocation.
 const SHORT: usize = 48;
 
 /// Changes of one account, oldest first. Each is stored with its distance from the one before it, in number and time, and

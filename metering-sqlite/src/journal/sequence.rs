@@ -28,7 +28,8 @@ pub(crate) fn insert(connection: &Connection, id: i64, row: &Row) -> Result<()> 
     statement.execute(params![id, row.pack()?]).map(drop).map_err(store_error)
 }
 
-/// Records a change of one account that no charge made. Whoever caches the account reads the journal and forgets it.
+/// Records a change of one account that no charge made. A process that caches the account reads the journal and drops
+/// it.
 pub(crate) fn record(connection: &Connection, account: i64, id: i64, change: Change, now: Timestamp) -> Result<()> {
     let (after, _) = newest(connection)?;
     insert(connection, id, &Row { after, at: now.unix_millis(), changes: vec![(account, change)] })

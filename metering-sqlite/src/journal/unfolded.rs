@@ -25,7 +25,8 @@ pub(crate) struct Marker {
     pub(crate) floor: i64,
     pub(crate) upto: i64,
     pub(crate) account: i64,
-    /// The newest row when the last slice was folded, by whichever process: how much came since says how much is due.
+    /// The newest row when the last slice was folded, by any process: the number of rows since then determines how much
+    /// is due.
     pub(crate) paid: i64,
 }
 
@@ -165,7 +166,7 @@ impl Unfolded {
     pub(crate) fn advance(&mut self, marker: Marker) {
         let last = std::mem::replace(&mut self.marker, marker);
         if marker.upto != last.upto {
-            // Whoever began a round had completed the last one, and took all rows that there were.
+            // The process that began a round had completed the last one, and took all rows that existed.
             self.round = std::mem::take(&mut self.newer);
             self.in_round = std::mem::take(&mut self.in_newer);
             (self.rows, self.longest) = (0, 0);

@@ -32,7 +32,7 @@ const _: () = assert!(
     "enough entries are kept even if the newest block has only one"
 );
 
-/// A usage entry, as it is stored.
+/// The stored form of a usage entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// Its number in the sequence that it shares with ledger and journal.

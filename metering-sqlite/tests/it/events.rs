@@ -125,7 +125,7 @@ async fn a_charge_without_an_event_touches_no_table_of_events() {
     assert!(store.commit(last, NOON).await.is_err(), "the balance is exhausted, which makes an event");
 }
 
-/// A refusal books nothing. Other handles must hear of the alert that it raised all the same.
+/// A refusal books nothing. Other handles must still see the alert that it raised.
 #[tokio::test]
 async fn a_level_raised_by_a_refusal_is_told_once_by_two_handles() {
     let folder = fast_folder();

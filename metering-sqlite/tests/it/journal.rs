@@ -64,7 +64,7 @@ async fn tables_lag_behind_until_an_orderly_close() {
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
     }
     drop(other);
-    assert_eq!(count(&file, "charge_journal"), 5, "who only reads leaves the journal as it is");
+    assert_eq!(count(&file, "charge_journal"), 5, "a reader does not change the journal");
     drop(store);
     assert_eq!(TABLES.map(|table| count(&file, table)), [1, 1]);
     assert_eq!(count(&file, "charge_journal"), 0);
@@ -159,7 +159,7 @@ async fn a_crash_at_any_stage_of_folding_loses_nothing() {
     assert_eq!(longest[0].request_path.as_deref(), Some("/239"));
 }
 
-/// However many processes charge.
+/// No matter how many processes charge.
 #[tokio::test]
 async fn the_journal_stays_short() {
     for stores in 1..=3 {

@@ -1,4 +1,4 @@
-//! Links that were sent by email, across versions of the schema.
+//! Emailed links, across versions of the schema.
 
 use metering_core::signups::LinkHash;
 use metering_core::store::{EmailVerified, SignupStore};

@@ -1,4 +1,4 @@
-//! The audit log on disk: no one changes it, not even with SQL, and it is there after a restart. And a search for a name
+//! The audit log on disk: it cannot be changed, not even with SQL, and it survives a restart. And a search for a name
 //! that many have.
 
 use metering_core::Store;

@@ -114,7 +114,7 @@ impl Batch<'_> {
         Ok(facts)
     }
 
-    /// Reads the secrets and keys that are not known as of the locked meters. The meters were locked before this
+    /// Reads the secrets and keys that are not cached as of the locked meters. The meters were locked before this
     /// statement begins, so it sees every change that was committed before.
     async fn refresh(&self, client: &Client, known: &Known, facts: &mut Facts<'_>) -> Result<()> {
         let (mut secrets, mut keys) = (Vec::new(), Vec::new());
@@ -172,7 +172,7 @@ impl Batch<'_> {
 }
 
 impl Item<'_> {
-    /// The account and the key that the posting charges, or gives credits back to, as far as they are known.
+    /// The account and the key that the posting charges, or gives credits back to, as far as they are cached.
     fn charged_key(&self, holds: &Holds) -> Option<(i64, KeyNumber)> {
         let account = self.account?;
         let of_hold = || match self.posting {

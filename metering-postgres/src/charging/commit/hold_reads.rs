@@ -26,7 +26,7 @@ const REQUESTED: &str = "(SELECT r.account, r.hold AS id \
 pub(super) struct HoldReads<'i> {
     accounts: Vec<i64>,
     ids: Vec<&'i [u8]>,
-    /// The holds of other nodes, whose keys are not known.
+    /// The holds of other nodes, whose keys are not cached.
     foreign: Vec<HoldId>,
     of_requests: Vec<i64>,
     requests: Vec<String>,

@@ -1,4 +1,4 @@
-//! The flag of the heads of lines says what its definition says, whatever was done before.
+//! The flag of the heads of lines always equals its definition, after any operations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -21,7 +21,7 @@ use crate::contract::fast_folder;
 use crate::dice::Dice;
 use crate::scene::{NOON, grant, new_account};
 
-/// What the operations know of the stores.
+/// The test's view of the stores.
 struct World {
     dice: Dice,
     accounts: Vec<AccountId>,

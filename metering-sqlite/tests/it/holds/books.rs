@@ -95,7 +95,7 @@ async fn make_key(store: &SqliteStore, account: &AccountId, parent: Option<KeyId
     (key.id, *secret.as_bytes())
 }
 
-/// Of the key itself and its child keys, since the period's first day.
+/// The usage of the key itself and its child keys, since the period's first day.
 #[tokio::test]
 async fn a_budget_set_later_starts_with_what_is_held() {
     let (_folder, file, store) = created();
