@@ -204,8 +204,8 @@ pub fn runways_after(
     Ok(Page { items: shown.iter().map(|runway| RunwayDocument::new(runway, DAYS)).collect(), next })
 }
 
-/// The last account of the page before, as it was then. It may have changed or be gone. Any name will do: nothing is ordered
-/// by it.
+/// The last account of the previous page, in its state at that time. It may have changed or be gone. Any name will do:
+/// nothing is ordered by it.
 fn runway_of_cursor(cursor: &Cursor, agent_name: AgentName) -> Option<AccountRunway> {
     let (balance, rest) = cursor.as_str().split_once('.')?;
     let (used, account) = rest.split_once('.')?;

@@ -115,7 +115,7 @@ impl Administration {
         Ok((self.audited(target, new, of_account, create, json).await?, secret))
     }
 
-    /// Changes the terms of a key; what is not given stays as it is. Takes effect immediately.
+    /// Changes the terms of a key; terms that are not given are left unchanged. Takes effect immediately.
     ///
     /// # Errors
     /// As [`Administration::create_key`], [`AdminError::NotFound`], and [`AdminError::Conflict`] for what the account's
@@ -133,7 +133,7 @@ impl Administration {
         self.changed(target, (id, key), KeyChange::Terms(Box::new(change)), now).await
     }
 
-    /// Replaces the secret of a key. The old one stops working, at once or after the grace period that is asked for.
+    /// Replaces the secret of a key. The old one stops working, immediately or after the requested grace period.
     ///
     /// # Errors
     /// [`AdminError::Invalid`] for a grace period of more than a week, [`AdminError::NoSuchAccount`],

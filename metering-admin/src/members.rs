@@ -11,7 +11,7 @@ use crate::wire::AccountMembersDocument;
 const LOGGED: u32 = 100;
 
 impl Administration {
-    /// The members of an account, its open invitations, and the newest entries of its own log.
+    /// The members of an account, its open invitations, and the newest entries of its log.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.

@@ -22,12 +22,12 @@ use crate::wire::{RehearsalDocument, RehearsedAccount, RehearsedRoute, Rehearsed
 const PAGE: u32 = 1_000;
 
 impl Administration {
-    /// What the usage of the last `days` UTC days, today included, would have cost with the catalogue `new`. `old` is the
-    /// catalogue that was in force, if it is known: without it, fewer amounts are exact. Lists the `top` routes and
+    /// What the usage of the last `days` UTC days, today included, would have cost with the catalogue `new`. `old` is
+    /// the catalogue that was in force, if available: without it, fewer amounts are exact. Lists the `top` routes and
     /// accounts that change most; the sums are over all.
     ///
-    /// Who would have run out is found by a replay of each account's days: its credits of a day count from the day's
-    /// start, and its balance is looked at once, at the day's end.
+    /// A replay of each account's days finds who would have run out: its credits of a day count from the day's start,
+    /// and its balance is checked once, at the day's end.
     ///
     /// # Errors
     /// [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails.
@@ -41,7 +41,7 @@ impl Administration {
         self.rehearse_with_progress(new, old, days, top, &()).await
     }
 
-    /// As [`Administration::rehearse`], and says how many accounts were read.
+    /// As [`Administration::rehearse`], and returns how many accounts were read.
     ///
     /// # Errors
     /// As [`Administration::rehearse`].

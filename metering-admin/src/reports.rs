@@ -164,7 +164,7 @@ impl Administration {
         Ok(self.store.payments(after, limit).await?)
     }
 
-    /// The same, newest first, those that `filter` asks for.
+    /// The same, newest first, limited to those that match `filter`.
     ///
     /// # Errors
     /// When the store fails, or `after` is no cursor of this list.
@@ -193,7 +193,7 @@ impl Administration {
         self.audit_entries(query, limit).await
     }
 
-    /// The entries of the audit log that a query asks for, newest first, at most `limit`.
+    /// The entries of the audit log that match a query, newest first, at most `limit`.
     ///
     /// # Errors
     /// When the store fails.

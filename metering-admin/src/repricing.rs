@@ -12,7 +12,7 @@ use metering_core::catalogue::{Catalogue, Pricing, Ratio, Route, fixed_price};
 use metering_core::clock::{Day, Month};
 use metering_core::usage::DailyTotal;
 
-/// The price of past usage with a new catalogue, given the old one if it is known.
+/// The price of past usage with a new catalogue, given the old one if available.
 pub(crate) struct Repricing<'c> {
     old: Option<Routes<'c>>,
     new: Routes<'c>,
@@ -29,7 +29,7 @@ pub(crate) enum Repriced {
     /// This, if every request that was recorded was delivered; or, for a price by usage, to within an atom per request.
     /// For volume tiers, also unless places that refunds gave back were left at the end of a month.
     Estimate(Credits),
-    /// Not known: the new price depends on what was not recorded.
+    /// Unknown: the new price depends on data that was not recorded.
     Unknown,
     /// Nothing: the new catalogue does not have the route.
     Removed,
@@ -141,9 +141,9 @@ pub(crate) struct AccountDay {
     /// Bought and granted.
     pub(crate) added: Credits,
     pub(crate) calls: u64,
-    /// What the usage cost.
+    /// The charge for the usage.
     pub(crate) before: Credits,
-    /// What it would have cost.
+    /// The charge for it with the new prices.
     pub(crate) after: Credits,
 }
 
@@ -156,9 +156,9 @@ pub(crate) struct Replayed {
     pub(crate) balance: Credits,
 }
 
-/// Replays days in ascending order from an opening balance. `cost` says which of a day's two costs to take.
+/// Replays days in ascending order from an opening balance. `cost` picks one of a day's two costs.
 ///
-/// The order of events within a day is not known: credits count from its start, and the balance is checked once, at its
+/// The order of events within a day is unknown: credits count from its start, and the balance is checked once, at its
 /// end. `None` when a balance is out of range.
 pub(crate) fn replay(
     opening: Credits,

@@ -1,4 +1,4 @@
-//! One search for everything: the form of the text says what it is, and each is found by an index.
+//! One search for everything: the form of the text determines its kind, and an index finds each kind.
 
 use metering_core::access::{Account, AccountId, AgentName, AgentNameError, Email, KeyId};
 use metering_core::chains::{Address, TxHash};
@@ -85,7 +85,7 @@ impl Term {
         let exact = exact.or_else(|| text.parse().map(Self::Request).ok());
         match exact {
             Some(exact) => Ok(exact),
-            // Whatever else it is, no one has it in a name, and it may be what a store does not take, such as U+0000.
+            // Such a text is in no name, and a store may reject it, for example U+0000.
             None if text.parse::<AgentName>().is_err() && text.parse::<ConsecutiveNumber>().is_err() => {
                 Err(wrong("q", AgentNameError))
             }
@@ -151,7 +151,7 @@ impl Administration {
                     Some(number) => self.store.payment_by_number(number).await?,
                     None => None,
                 };
-                // An id of Stripe has the form of a name, and is known without the processor's.
+                // An id of Stripe has the form of a name, and needs no processor's name.
                 let at_stripe = ProcessorRef::new(STRIPE, prefix).ok().filter(|_| accounts.is_empty());
                 match (numbered, at_stripe) {
                     (Some(payment), _) => Found { next, ..self.with_accounts(vec![payment]).await? },

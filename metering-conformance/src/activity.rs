@@ -73,7 +73,7 @@ pub async fn activity_entries_describe_their_change(store: Arc<dyn Store>) {
     assert_eq!(without_id(ledger), expected);
 }
 
-/// Usage and ledger entries are one history, listed in reverse order of writing whatever the clocks said.
+/// Usage and ledger entries are one history, listed in reverse order of writing, regardless of the clocks.
 pub async fn activity_is_newest_first(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, adjustment(100), after(10)).await;

@@ -262,7 +262,7 @@ pub async fn an_authorization_follows_its_payment(store: Arc<dyn AuthorizationSt
     }
 }
 
-/// A step that is refused leaves the authorization as it is.
+/// A refused step does not change the authorization.
 pub async fn a_refused_settlement_leaves_the_authorization(store: Arc<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let id = pending(&*store, &customer.id, 1).await;

@@ -1,4 +1,4 @@
-//! Contracts for links that sign a browser in: one opens one session, and the key stays as it is.
+//! Contracts for links that sign a browser in: one opens one session, and the key does not change.
 
 use std::sync::Arc;
 use std::time::Duration;

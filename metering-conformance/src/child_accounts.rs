@@ -68,7 +68,8 @@ pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
     assert!(matches!(create(&parent.id, 2).await, ChildCreated::Account(_)), "a closed one does not count");
 }
 
-/// A key makes one child, however often it is sent, also when the child is the last that the parent may have, or is closed.
+/// An idempotency key creates one child, no matter how often it is sent, even if the child is the last that the parent
+/// may have, or is closed.
 pub async fn a_key_makes_one_child(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 1).await;
     let key = new_account().key;
@@ -125,7 +126,7 @@ pub async fn concurrent_moves_add_up(store: Verified<dyn FullStore>) {
     assert_eq!([balance(&*store, &parent.id).await, balance(&*store, &own.id).await], [0, 10]);
 }
 
-/// What the child bought is not the parent's, whichever of its credits were spent.
+/// What the child bought does not return to the parent, no matter which of its credits were used.
 pub async fn a_parent_takes_back_at_most_what_it_gave(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let own = child(&*store, &parent).await;

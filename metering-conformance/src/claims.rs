@@ -69,7 +69,7 @@ pub async fn a_claims_entries_name_its_payment(store: Arc<dyn PaymentStore>) {
     assert!(activity.into_iter().map(|entry| (entry.kind, entry.amount, entry.payment)).eq(expected));
 }
 
-/// A second claim of a quote changes nothing, whatever its transaction, and whether owner or watcher makes it.
+/// A second claim of a quote changes nothing, with any transaction, by its owner or the watcher.
 pub async fn a_quote_is_claimed_once(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let first = claim(&quote, tx(1));

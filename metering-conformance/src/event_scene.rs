@@ -72,7 +72,7 @@ pub(super) async fn raised(store: &dyn Store, id: &AccountId) -> AlertLevel {
     raised
 }
 
-/// Charges one request after the other, each in a batch of its own, whether it is accepted or not.
+/// Charges one request after the other, each in its own batch, whether it is accepted or not.
 pub(super) async fn charge_each(store: &dyn Store, customer: &Customer, prices: &[i64]) {
     for price in prices {
         commit(store, vec![charge(customer.key, *price)], NOON).await;

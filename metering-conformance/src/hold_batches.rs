@@ -217,7 +217,8 @@ pub async fn racing_holds_and_captures_add_up(store: Verified<dyn Store>) {
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), []);
 }
 
-/// A charge with the terms of a hold is a hold whatever its lease is: one that ends at once can be expired at once.
+/// A charge with the terms of a hold is a hold with any lease: one whose lease ends immediately can be expired
+/// immediately.
 pub async fn a_lease_of_nothing_ends_at_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = HoldTerms { lease: std::time::Duration::ZERO, ..terms() };

@@ -78,7 +78,7 @@ pub async fn a_budget_must_cover_a_hold(store: Verified<dyn Store>) {
     for request in [charge(keys[1].secret, 1), hold(keys[0].secret, 1)] {
         assert!(matches!(refused(&*store, request, NOON).await, Refusal::KeyBudget { .. }));
     }
-    // In one batch, what is given back is there for the next posting.
+    // Within one batch, returned credits are available to the next posting.
     let batch = vec![
         Posting::Charge(hold(keys[1].secret, 1)),
         update(&customer.id, first, capture(59)),

@@ -147,7 +147,7 @@ pub async fn a_revoked_accounts_holds_are_settled(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (1_000 - used, 0, used));
 }
 
-/// Charges, refunds and ledger entries change the balance while credits are held, and leave the hold as it is.
+/// Charges, refunds and ledger entries change the balance while credits are held, and do not change the hold.
 pub async fn a_hold_stays_while_the_balance_changes(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let receipt = accepted(&*store, charge(customer.key, 30), NOON).await;
@@ -161,7 +161,7 @@ pub async fn a_hold_stays_while_the_balance_changes(store: Verified<dyn Store>) 
     assert_verified(&*store).await;
     assert!(matches!(refused(&*store, hold(customer.key, 1), NOON).await, Refusal::InsufficientCredits { .. }));
     assert_eq!(read(&*store, id).await, before);
-    // With a balance below zero, what is held pays for its request all the same.
+    // With a balance below zero, the held credits still pay for their request.
     let updated = act(&*store, &customer.id, id, capture(50), NOON).await;
     assert_eq!((updated.balance, updated.excess), (atoms(-90), atoms(0)));
     assert_eq!(amounts(&*store, &customer.id).await, (-90, 0, 50));

@@ -34,7 +34,7 @@ async fn release(store: &dyn Store, receipt: &Receipt, now: Timestamp) -> HoldUp
     try_update(store, Posting::Hold(update), now).await.expect("the hold exists")
 }
 
-/// A repeated request gets the hold of the first one, whatever it asks for, also within one batch and once the hold is
+/// A repeated request gets the hold of the first one even if it differs, also within one batch and after the hold is
 /// settled. Nothing is held twice.
 pub async fn a_repeated_request_gets_the_same_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
@@ -167,7 +167,7 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Verified<dyn Store>)
 }
 
 /// A hold whose cost was reported has paid for its request: its idempotency key is used up, and its request id gets the
-/// same hold again. If no one knows what the request cost, or it was not served, a retry is held anew, and not as the
+/// same hold again. If the request's cost is unknown, or it was not served, a retry gets a new hold, not that of the
 /// first attempt.
 pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>) {
     // action, what it captures, whether a retry is held anew

@@ -159,7 +159,7 @@ pub async fn entries_of_settled_holds_are_separate_by_kind(store: Verified<dyn S
     assert_eq!(totals.iter().map(|total| total.calls).sum::<u64>(), 25);
 }
 
-/// Settles a hold in each way that books usage, each in a commit of its own and all in one.
+/// Settles a hold in each way that books usage: each in a separate commit, and all in one.
 fn ends(ids: &[HoldId]) -> Vec<(HoldId, HoldAction)> {
     let actions = [capture(1), HoldAction::CaptureFallback, HoldAction::Release, HoldAction::Expire];
     ids.iter().copied().zip(actions.into_iter().cycle()).collect()

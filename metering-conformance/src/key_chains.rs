@@ -55,8 +55,8 @@ pub async fn key_stops_with_each_key_above_it(store: Verified<dyn Store>) {
     }
 }
 
-/// A child of a key that is not live is unknown, whatever else its terms forbid: a caller without a live key learns
-/// nothing.
+/// A child of a key that is not live is reported as unknown, even if its terms forbid the request too: a caller without
+/// a live key gets no other information.
 pub async fn dead_parent_is_refused_before_the_terms(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let later = NOON.saturating_add(DAY);

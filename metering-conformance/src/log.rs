@@ -110,8 +110,8 @@ pub async fn a_log_begins_once_with_all_funds(store: Arc<dyn FullStore>) {
     assert_eq!(logged.iter().map(added).collect::<Vec<_>>(), [0, 900]);
 }
 
-/// The log of a moved store begins with the head of the log that stayed in the other database. A later epoch follows the
-/// store's own last one.
+/// The log of a moved store starts with the head of the log that stayed in the other database. A later epoch follows
+/// the store's own last one.
 pub async fn an_epoch_begins_with_the_log_before_it(store: Arc<dyn FullStore>) {
     customer(&*store, 1_000).await;
     let elsewhere = PreviousLog { origin: "log.example/3".to_owned(), size: 70_400, root: [9; 32] };
@@ -132,8 +132,8 @@ pub async fn an_epoch_begins_with_the_log_before_it(store: Arc<dyn FullStore>) {
     assert_eq!(next.previous, Some(ended.head()), "what the caller names is not used");
 }
 
-/// Charges, refunds and ledger entries are taken once, in order for each account, however much was committed or folded
-/// between two steps.
+/// Charges, refunds and ledger entries are taken once, in order for each account, no matter how much was committed or
+/// folded between two steps.
 pub async fn each_posting_is_logged_once_and_in_order(store: Arc<dyn FullStore>) {
     let store = &*store;
     let owners = [customer(store, 1_000_000).await, customer(store, 1_000_000).await];

@@ -1,4 +1,4 @@
-//! Contracts for clients and grants of OAuth: stored as they are, and forgotten once they have expired.
+//! Contracts for clients and grants of OAuth: stored as given, and deleted after they expire.
 
 use std::sync::Arc;
 use std::time::Duration;

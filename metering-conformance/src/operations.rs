@@ -183,7 +183,7 @@ pub async fn top_routes_are_ordered_and_limited(store: Arc<dyn OperatorStore>) {
     assert_eq!(operations(&*store, TODAY).await.top_routes, expected);
 }
 
-/// Recent usage counts as well as older usage, wherever a backend keeps it: on every day the report agrees with the
+/// Recent usage counts like older usage, no matter where a backend keeps it: on every day the report agrees with the
 /// daily totals after each commit.
 pub async fn operations_report_has_the_newest_usage(store: Arc<dyn OperatorStore>) {
     let (busy, calm) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);

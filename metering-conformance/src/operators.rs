@@ -74,7 +74,7 @@ pub async fn an_operators_token_in_use_is_an_error(store: Arc<dyn OperatorStore>
     created(&*store, NewOperator { token: token(), ..second }).await;
 }
 
-/// Operators are listed by the bytes of their names, whatever the database's collation.
+/// Operators are listed by the bytes of their names, regardless of the database's collation.
 pub async fn operators_are_listed_by_the_bytes_of_their_names(store: Arc<dyn OperatorStore>) {
     assert_eq!(store.operators().await.unwrap(), []);
     let sorted = ["-", ".", "0", "10", "9", "@", "A", "B", "Ba", "Z", "_", "a", "a-b", "a.b", "aB", "ab", "b", "z"];

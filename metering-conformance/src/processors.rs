@@ -131,8 +131,8 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Verified<dyn Payment
     assert_eq!(ended, [("dp_1", true), ("re_1", false)]);
 }
 
-/// A reversal counts once, on its first terms, and one that ended stays ended, even if its end came first, until it is said
-/// to take back again.
+/// A reversal counts once, on its first terms. One that ended stays ended, even if its end came first, until it is
+/// reported to take credits back again.
 pub async fn a_reversal_counts_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let unknown = store.reverse_processor_payment(reversal("re_1", 1)).await.unwrap();

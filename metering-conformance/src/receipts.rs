@@ -34,7 +34,7 @@ async fn issued(store: &dyn PaymentStore, account: &AccountId) -> Vec<IssuedRece
     issued
 }
 
-/// A receipt keeps the terms that held when its payment was credited. Terms that say nothing special are not the first ones.
+/// A receipt keeps the terms that held when its payment was credited. Default terms are not recorded as the first ones.
 pub async fn receipts_keep_the_terms_of_their_payment(store: Arc<dyn PaymentStore>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let (first, plain) = (terms(None), ReceiptTerms { tax: None, ..terms(None) });

@@ -74,7 +74,8 @@ pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Paym
     assert_eq!(unsettled(&*store).await, []);
 }
 
-/// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
+/// A reversal takes the credits back with its own ledger entry that has the reason, below zero if they are already
+/// used.
 pub async fn reversal_removes_the_purchased_credits(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;

@@ -56,7 +56,7 @@ async fn refusal(store: &dyn Store, key: KeyHash, tokens: u32, now: Timestamp) -
     }
 }
 
-/// The tokens that are left, as a request learns that would use more than any limit.
+/// The remaining tokens, as reported to a request that would use more than any limit.
 pub(crate) async fn left(store: &dyn Store, key: KeyHash, now: Timestamp) -> u32 {
     refusal(store, key, u32::MAX, now).await.remaining(LimitWindow::Tokens).expect("there is a limit")
 }

@@ -92,7 +92,7 @@ pub async fn unclaimed_payment_is_stored_once(store: Arc<dyn PaymentStore>) {
     assert_eq!(newest(&*store, 10).await, (vec![first], 1));
 }
 
-/// A payment that an account has is not unclaimed, whichever comes first.
+/// A payment that an account has is not unclaimed, in either order.
 pub async fn used_payment_is_not_unclaimed(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     for number in [1, 2, 3] {

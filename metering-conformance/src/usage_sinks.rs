@@ -52,7 +52,7 @@ fn differences(staged: &[SentUsage]) -> Vec<(u64, i64, u64, i64)> {
     staged.iter().map(difference).collect()
 }
 
-/// A total is sent, and then what it grew or shrank by. A failed batch is sent again as it was.
+/// A total is sent, and then what it grew or shrank by. A failed batch is sent again unchanged.
 pub async fn a_difference_is_sent_once(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1_000).await;
     let receipt = accepted(&*store, charge_on(owner.key, 7, line("/a")), NOON).await;
@@ -69,7 +69,7 @@ pub async fn a_difference_is_sent_once(store: Arc<dyn FullStore>) {
     assert_eq!(store.usage_sinks().await.unwrap(), std::slice::from_ref(&failed));
     let later = failed.progress.next_at;
     let sink = claim(&*store, later).await;
-    assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), first, "it waits as it was staged");
+    assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), first, "it waits unchanged");
     let delivered = finish(&*store, &sink, first, 204, later).await.unwrap();
     assert!(!delivered.is_failing());
     assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), []);

@@ -28,7 +28,7 @@ async fn changed(store: &dyn EventStore, webhook: &Webhook, change: WebhookChang
     after
 }
 
-/// Webhooks are stored as they were made, and listed in the order of creation.
+/// Webhooks are stored as given, and listed in the order of creation.
 pub async fn webhooks_are_stored_unchanged(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let mut made = Vec::new();
@@ -183,7 +183,7 @@ pub async fn a_deleted_webhook_takes_its_deliveries_along(store: Arc<dyn EventSt
     assert_eq!(again, None);
 }
 
-/// No one finds or changes the webhook of another account, or the operator's.
+/// No account finds or changes the webhook of another account, or the operator's.
 pub async fn a_webhook_belongs_to_its_account(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let webhook = hook(&*store, &owner.id, &[]).await;

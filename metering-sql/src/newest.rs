@@ -64,7 +64,7 @@ pub async fn accounts(
     Ok(Page { items, next: next.or(rest) })
 }
 
-/// The accounts before one whose names begin as a filter says; `None` if it matches nothing special, or there are many.
+/// The accounts before one whose names start with the filter's prefix; `None` without a prefix, or if there are many.
 async fn few_named(db: &mut dyn Executor, filter: &AccountFilter, before: i64) -> Result<Option<Vec<i64>>> {
     let Some(prefix) = &filter.name_prefix else { return Ok(None) };
     let first = prefix.to_lowercase();

@@ -1,4 +1,4 @@
-//! Credits an unclaimed payment to an account, because an operator says so.
+//! Credits an unclaimed payment to an account on an operator's decision.
 
 use metering_core::access::{Account, AccountId};
 use metering_core::chains::{TxHash, TxRef};
@@ -13,7 +13,7 @@ use crate::payments::evidence;
 use crate::payments::reason::Reason;
 use crate::payments::token::Token;
 
-/// A payment, and the account that an operator says it belongs to.
+/// A payment, and the account that an operator assigns it to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The transaction, on the chain that [`assign`] is given.
@@ -34,7 +34,7 @@ pub enum Worth {
     /// The plan of the chain with this id, on sale or not, and its bonus. The payment must go to the plan's recipient, in
     /// its token, and cover its price.
     Plan(String),
-    /// This many credits, above zero, whatever was paid.
+    /// This many credits, above zero, regardless of the amount paid.
     Credits(Credits),
 }
 
@@ -43,7 +43,8 @@ pub enum Worth {
 pub enum Assigned {
     /// The payment was credited.
     Credited(Box<AssignmentCredited>),
-    /// The account already has the payment; nothing was credited. The account as it is, and the payment's record.
+    /// The account already has the payment; nothing was credited. The account's current state, and the payment's
+    /// record.
     AlreadyCredited(Box<Account>, Box<PaymentRecord>),
 }
 
@@ -60,7 +61,7 @@ pub struct AssignmentCredited {
     pub plan_id: Option<String>,
     /// The credits.
     pub amount: Credits,
-    /// The open quote of someone else that was waiting for the payment.
+    /// Another buyer's open quote that was waiting for the payment.
     pub quote: Option<Quote>,
 }
 
@@ -195,7 +196,7 @@ impl Ready {
     }
 }
 
-/// The open quote of someone else that an assignment takes the payment from.
+/// Another buyer's open quote that an assignment takes the payment from.
 async fn quote_set_aside(store: &dyn PaymentStore, credit: &PaymentCredit) -> Result<Option<Quote>, AssignError> {
     if credit.quotes == QuotePrecedence::Quote {
         return Ok(None);

@@ -61,8 +61,8 @@ pub struct FoundPayment {
 
 /// Lists the payments that arrived on a chain, in blocks with as many confirmations as a payment needs.
 ///
-/// Payments whose credits are reversed are listed too, wherever they were, by the scan that reaches the end of its
-/// range. `progress` is called before each chunk of blocks, with its first block and the last block of the scan.
+/// The scan that reaches the end of its range also lists payments from any block whose credits are reversed. `progress`
+/// is called before each chunk of blocks, with its first block and the last block of the scan.
 ///
 /// With the chain of the example `sell_a_plan`:
 ///

@@ -1,4 +1,4 @@
-//! What is known about a payment that arrived: who has it, or who may have sent it.
+//! The status of a payment that arrived: which account has it, or who may have sent it.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use metering_core::access::AccountId;
 use metering_core::payments::{Arrival, Payment, PaymentFault, PaymentRecord, PaymentUse, Quote};
 use metering_core::store::{PaymentStore, StoreError};
 
-/// What is known about an arrival. Its `Display` form is a note for people.
+/// The status of an arrival. Its `Display` form is a note for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentStatus {
     /// An account has it.
@@ -34,7 +34,7 @@ impl PaymentStatus {
     /// # Errors
     /// When the store fails.
     pub async fn of(store: &dyn PaymentStore, arrival: &Arrival) -> Result<Self, StoreError> {
-        // Check the record first: it decides, whatever the transaction looks like.
+        // Check the record first: it takes precedence over the transaction.
         if let Some(record) = store.payment(&arrival.tx).await? {
             return Ok(Self::Used(record));
         }

@@ -45,7 +45,7 @@ document! {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     credit_balance: Credits = account.totals.balance,
-    /// Credits held for requests in flight, whose cost is not known yet. They are not part of the balance.
+    /// Credits held for requests in flight, whose cost is still unknown. They are not part of the balance.
     #[serde(default, deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     credits_held: Credits = account.totals.held,
@@ -91,7 +91,7 @@ pub struct AccountsDocument {
     pub next: Option<String>,
 }
 
-/// Whose child an account is, and a page of its own children, in the order of creation.
+/// The parent of an account, and a page of its children, in the order of creation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountFamilyDocument {
@@ -188,7 +188,7 @@ pub struct LimitsRequest {
 pub struct NoteRequest {
     /// The note: one line of 1 to 500 characters.
     pub note: String,
-    /// Why, for the audit log, if the note does not say it.
+    /// The reason, for the audit log, if the note does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

@@ -84,7 +84,7 @@ pub struct PaidBeforeDocument {
     pub org_id: String,
     /// The plan; null if an operator assigned the payment without one.
     pub plan_id: Option<String>,
-    /// The plan's name as it was sold, if known.
+    /// The plan's name when it was sold, if known.
     pub plan_label: Option<String>,
     /// What was paid, such as `5 USDC`.
     pub paid: String,

@@ -129,7 +129,7 @@ impl PaymentRecordsDocument {
         self.next = page.next;
     }
 
-    /// Lists a page of payments. `plans` say what their tokens are called.
+    /// Lists a page of payments. The names of their tokens come from `plans`.
     #[must_use]
     pub fn new(page: &Page<PaymentRecord>, plans: &[Plan]) -> Self {
         let payments = page.items.iter().map(|record| PaymentRecordDocument::new(record, plans)).collect();

@@ -21,7 +21,7 @@ pub struct EraseRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErasureDocument {
-    /// The account: afterwards, or as it is now.
+    /// The account: after the erasure, or in its current state.
     pub account: AccountDocument,
     /// What was found of its owner, by kind. Empty if there is nothing to erase.
     pub erased: Vec<ErasedRow>,

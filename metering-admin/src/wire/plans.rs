@@ -92,7 +92,7 @@ pub struct RouteChange {
     pub price_after: Option<String>,
 }
 
-/// A plan, as a response of its own.
+/// A response that consists of one plan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PlanReply(pub Plan);

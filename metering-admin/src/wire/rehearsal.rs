@@ -30,7 +30,7 @@ pub struct RehearsalDocument {
     pub run_out: Vec<RunOut>,
 }
 
-/// Usage, and what it would have cost.
+/// Usage, and its cost with the new prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedUsage {
@@ -57,7 +57,7 @@ pub struct RehearsedUsage {
     pub removed_calls: u64,
 }
 
-/// A route's usage, and what it would have cost.
+/// A route's usage, and its cost with the new prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedRoute {
@@ -70,7 +70,7 @@ pub struct RehearsedRoute {
     pub usage: RehearsedUsage,
 }
 
-/// An account's usage, and what it would have cost.
+/// An account's usage, and its cost with the new prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedAccount {

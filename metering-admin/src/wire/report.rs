@@ -36,8 +36,8 @@ pub struct ReportDocument {
     pub top_accounts: Vec<AccountRow>,
     /// Charges that this server refused since it started, by kind. Null on the command line.
     pub refusals: Option<RefusalsDocument>,
-    /// Requests to this server whose responses did not say what they cost. Null on the command line, and where no
-    /// route is priced by usage.
+    /// Requests to this server whose responses did not report their cost. Null on the command line, and where no route
+    /// is priced by usage.
     pub unreported: Option<UnreportedDocument>,
 }
 
@@ -85,7 +85,7 @@ document! {
     /// Their sum in the token's smallest unit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     amount_atomic: TokenUnits = sales.amount,
-    /// Their sum in tokens; null if the token's decimals are not known.
+    /// Their sum in tokens; null if the token's decimals are unknown.
     amount_human: Option<String> = sales.unit.map(|(_, decimals)| sales.amount.to_human(decimals)),
     /// The credits that they bought, bonus included.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
@@ -113,7 +113,7 @@ document! {
     /// Their sum in the token's smallest unit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     amount_atomic: TokenUnits = revenue.amount,
-    /// Their sum in tokens; null if the token's decimals are not known.
+    /// Their sum in tokens; null if the token's decimals are unknown.
     amount_human: Option<String> = revenue.unit.map(|(_, decimals)| revenue.amount.to_human(decimals)),
 }
 
@@ -170,7 +170,7 @@ pub struct RefusalsDocument {
     pub overloaded: u64,
 }
 
-/// Requests to routes priced by usage whose responses did not say what they cost.
+/// Requests to routes priced by usage whose responses did not report their cost.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnreportedDocument {

@@ -25,8 +25,8 @@ pub struct SearchDocument {
     /// Why a request is not among them, in words; null if it is, or if something else was searched.
     #[serde(default)]
     pub note: Option<String>,
-    /// For a name: the value of `after` to search on among older accounts; null when there are none. May be there although
-    /// nothing was found, because a search looks at a limited number of accounts.
+    /// For a name: the value of `after` to search on among older accounts; null when there are none. May be present
+    /// although nothing was found, because a search reads a limited number of accounts.
     pub next: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use metering_core::store::NewAuthorization;
 /// A quote and its outcome.
 #[derive(Debug)]
 pub(super) struct OpenedQuote {
-    /// The quote as it was opened.
+    /// The quote, in its state when it was opened.
     pub(super) quote: Quote,
     pub(super) claimer: Option<Claimer>,
 }

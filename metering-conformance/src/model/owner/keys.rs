@@ -148,7 +148,7 @@ impl Owner {
         })
     }
 
-    /// Makes the budget begin with what was spent, if it is new or has another period.
+    /// Starts the budget with the usage so far, if it is new or has another period.
     pub(crate) fn restart_budget(&mut self, index: usize, before: &KeyTerms, now: Timestamp) {
         let after = self.issued[index].key.terms.clone();
         let is_counted = |terms: &KeyTerms| terms.budget.is_some() || terms.limits != RateLimits::NONE;
