@@ -122,5 +122,5 @@ pub async fn oldest_ended_secrets_are_deleted(store: Verified<dyn Store>) {
     assert_eq!(rotate(secrets[3], late).await, KeyChanged::SecretUsed);
     assert_eq!(store.live_keys(&secrets, late).await.unwrap(), vec![false; secrets.len()]);
     assert_eq!(refused(&*store, charge(customer.key, BASE), late).await, Refusal::UnknownKey);
-    assert!(matches!(rotate(secrets[2], late).await, KeyChanged::Key(_)), "it no longer exists");
+    assert!(matches!(rotate(secrets[2], late).await, KeyChanged::Key(_)), "its record was deleted");
 }

@@ -218,7 +218,8 @@ pub async fn a_top_up_quote_is_used_once_by_its_account(store: Arc<dyn PaymentSt
     assert_eq!(store.top_up_quotes(&own.id).await.unwrap(), [used]);
     let again = store.credit_payment(own_credit(&quote, payment)).await.unwrap();
     assert!(matches!(again, PaymentCredited::Repeated(..)), "{again:?}");
-    // A second payment of the same amount is nobody's: the account, or the operator, has to prove whose it is.
+    // A second payment of the same amount belongs to no account: the account has to prove its ownership, or the
+    // operator has to assign it.
     let second = paid_by(8, &quote);
     assert_eq!(store.quote_paid_by(&second).await.unwrap(), None);
     assert_eq!(store.credit_payment(own_credit(&quote, second)).await.unwrap(), PaymentCredited::BelongsToQuote);

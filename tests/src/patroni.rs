@@ -1,7 +1,7 @@
 //! Three PostgreSQL under Patroni, with etcd and HAProxy (Debian's packages), configured by the files in
 //! `deploy/patroni`.
 //!
-//! Each PostgreSQL and its Patroni stand for a machine: others reach them through proxies, and they reach etcd through
+//! Each PostgreSQL and its Patroni simulate a machine: others reach them through proxies, and they reach etcd through
 //! proxies, so that a machine can be cut off.
 
 mod machine;

@@ -25,7 +25,7 @@ pub enum Kind {
     Envoy,
 }
 
-/// What stands for what in the files.
+/// The placeholders in the files, and their values.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The metering server, which they have at port 8787.

@@ -18,7 +18,7 @@ pub fn tool(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("tools/{name} is missing in the target directory: run ./test.sh to create it"))
 }
 
-/// Like [`program`], for callers that do without it.
+/// Like [`program`], but `None` if it is missing.
 #[must_use]
 pub fn find(name: &str, program: &str) -> Option<PathBuf> {
     program_in(&find_tool(name)?, program)

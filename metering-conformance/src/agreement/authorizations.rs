@@ -24,7 +24,7 @@ fn id(number: u8) -> AuthorizationId {
     signed(number).id()
 }
 
-/// Claims in a normal order: the contract leaves the order of claims that ended at the same time open.
+/// Sorts claims for comparison: the contract leaves the order of claims that ended at the same time open.
 fn sorted(mut claimed: Vec<AuthorizationRecord>) -> Vec<AuthorizationRecord> {
     claimed.sort_by_key(|record| record.signed.id());
     claimed

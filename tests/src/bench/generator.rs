@@ -148,7 +148,7 @@ mod tests {
             target.advance(NEXT).unwrap();
             let sample = generator.measure(&target, 2, TIME).unwrap();
             assert!(sample.rate() > 0.0 && sample.p50 >= Some(Duration::from_millis(2)), "{sample:?}");
-            // wrk takes one from the script to look at it, and does not send it.
+            // wrk takes one request from the script for inspection, and does not send it.
             let first = *seen.lock().unwrap().first().unwrap();
             assert!((NEXT..=NEXT + 1).contains(&first), "{generator}: {first}");
             assert_eq!(u64::try_from(target.next.get()).unwrap(), NEXT + sample.responses, "{generator}");

@@ -26,7 +26,7 @@ pub(super) fn watch() -> Result<(), Failure> {
                 if REQUESTED.swap(true, Ordering::Relaxed) {
                     std::process::exit(ENDED);
                 }
-                eprintln!("ending; once more to end at once and leave servers and data behind");
+                eprintln!("ending; interrupt again to end immediately and leave servers and data behind");
             }
         });
     });

@@ -22,7 +22,7 @@ use super::turns::{Measured, Ratio, in_turns};
 use super::{Arguments, Failure, format};
 use fleet::{FLUSH_DELAY, Fleet, Kind, Way};
 
-/// Keys that send requests, each with an account of its own.
+/// Keys that send requests, each of a separate account.
 const KEYS: usize = 1_000;
 
 /// How long the upstream waits before it responds.

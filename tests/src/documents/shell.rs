@@ -10,7 +10,7 @@ const PROMPT: &str = "$ ";
 /// The commands of a code block.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// Each as its words: without redirections, and with variables as they are written.
+    /// Each is a list of words: without redirections, and with variables not expanded.
     pub commands: Vec<Vec<String>>,
     /// The files that here-documents write: name and content.
     pub files: Vec<(String, String)>,

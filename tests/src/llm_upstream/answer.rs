@@ -94,7 +94,7 @@ async fn send(piece: Piece, mut gate: watch::Receiver<bool>) -> io::Result<Bytes
     }
 }
 
-/// The failure that the prompt asks for with `script=...`.
+/// The failure that the prompt requests with `script=...`.
 pub(super) fn failure(api: Api, wish: &Wish) -> Option<Answer> {
     let error = match api {
         Api::Messages | Api::CountTokens => {

@@ -10,7 +10,7 @@ use super::malformed::Malformed;
 pub(super) enum Body {
     /// This many bytes.
     Bytes(u64),
-    /// Chunks, of which the next begins with its size (RFC 9112, section 7.1).
+    /// Chunks; the next one starts with its size (RFC 9112, section 7.1).
     Chunks,
     /// A chunk of which this many bytes are left, including its line end; then more chunks.
     Chunk(u64),

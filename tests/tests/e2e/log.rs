@@ -186,8 +186,8 @@ fn stop(mut server: Server) {
     assert!(server.wait().success(), "{}", server.log());
 }
 
-/// Clients that know the old key or the new one accept what is published while both sign, with the same witness, and after
-/// that the new key alone.
+/// Clients that trust the old key or the new one accept checkpoints that both sign, with the same witness; after that,
+/// clients need the new key.
 #[test]
 fn a_key_is_rotated_while_clients_know_either() {
     let (site, upstream) = (Site::new(), Upstream::start());
@@ -222,7 +222,7 @@ fn a_key_is_rotated_while_clients_know_either() {
     until("the log grows", || published(&server).is_some_and(|checkpoint| opened(&log, &checkpoint).size() > size));
     let checkpoint = published(&server).unwrap();
     assert!(opened_with(new, &checkpoint).is_some() && checkpoint.contains("\u{2014} witness.test "), "{checkpoint}");
-    // Who knows the old key continues from what was kept, and so does who knows the new one.
+    // A client with the old key continues from what was kept, and so does one with the new key.
     let _ = audited(&log, &server);
     let url = format!("http://{}/log/1", server.address());
     let audit = |key: &str| {

@@ -34,7 +34,7 @@ pub(super) struct Way {
     pub(super) request: Request,
     pub(super) place: Place,
     target: Target,
-    /// The processes between client and upstream.
+    /// The server processes between client and upstream.
     processes: Vec<u32>,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Request {
 /// Where the response's cost is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// No one looks: nginx only forwards.
+    /// No checks: nginx only forwards.
     Nginx,
     /// Nowhere: the price is fixed.
     Fixed,

@@ -84,7 +84,7 @@ fn price_is_the_callers_or_the_catalogues() {
         (json!({"path": "/x", "method": "GET", "route_template": series, "lookback_seconds": 3601}), 40_000_000),
         (json!({"path": "/x", "method": "GET", "route_template": series, "history_multiplier": 3}), 15_000_000),
         (json!({"path": "/mpp/stream/allTrades", "method": "GET"}), 72_000_000),
-        // A stream costs one session, whatever weight the caller sends, and on any path below the streams.
+        // A stream costs one session, with any weight that the caller sends, and on any path below the streams.
         (json!({"path": "/mpp/stream/allTrades", "method": "GET", "credit_weight": 1.0}), 72_000_000),
         (json!({"path": "/mpp/stream/other/0xabc", "method": "GET", "credit_weight": 1.0}), 72_000_000),
         (json!({"path": "/mpp/stream/allTrades/", "method": "GET", "history_multiplier": 3}), 72_000_000),

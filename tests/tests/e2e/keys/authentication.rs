@@ -1,4 +1,4 @@
-//! Authentication: a malformed key's response says what is wrong with its form, but no response reveals whether a key
+//! Authentication: the response to a malformed key names the error in its form, but no response reveals whether a key
 //! ever existed.
 
 use metering_core::{ApiKey, SystemRandomness};

@@ -1,4 +1,4 @@
-//! Requests in flight: a key with a limit gets its slots back however a request ends.
+//! Requests in flight: a key with a limit gets its slots back after any end of a request.
 
 use std::io::Write;
 use std::thread;

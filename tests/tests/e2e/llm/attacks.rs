@@ -1,7 +1,7 @@
 //! What clients send to get more than they pay for, and the outcome: the true cost next to the charge.
 //!
-//! A request is refused with the place of what is wrong and costs nothing, or it is served and its charge is exactly
-//! what serving it cost. Nothing that the catalogue does not name reaches the upstream.
+//! A request is refused with the path of the wrong member and costs nothing, or it is served and its charge is exactly
+//! its true cost. Nothing that the catalogue does not name reaches the upstream.
 
 mod anthropic;
 mod bodies;

@@ -1,4 +1,4 @@
-//! A primary with a synchronous standby: every confirmed charge is on both, whichever of them is lost.
+//! A primary with a synchronous standby: every confirmed charge is on both, so either can be lost.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -54,7 +54,7 @@ fn promoted_standby_has_every_confirmed_charge() {
     });
     thread::sleep(Duration::from_secs(2));
     primary.kill();
-    // An operator, or a program in their place, takes a while to notice.
+    // An operator, or a failover program, takes a while to notice.
     thread::sleep(Duration::from_secs(1));
     standby.promote();
     let results = loads.map(RunningLoad::join);

@@ -345,7 +345,7 @@ fn a_plan_cannot_send_customers_money_elsewhere() {
     assert!(refused.text().contains("metering admin plan set"), "{refused:?}");
     let _ = put(Value::Null).expect(200);
     let _ = put(json!(thief)).expect(403);
-    // A recipient that was set on the store itself stays as it is.
+    // A recipient that was set on the store itself does not change.
     let set = ["plan", "set", "starter", "--chain-id", "1", "--recipient", thief];
     assert_eq!(console.site.admin(&set).code, Some(0));
     let _ = put(json!(thief)).expect(200);

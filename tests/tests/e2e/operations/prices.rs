@@ -141,7 +141,7 @@ fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
         of(first).all(|(_, _, charged, _)| *charged == old_price)
             && of(applied).all(|(_, _, charged, _)| *charged == new_price)
     );
-    assert!(of(applied).all(|(time, ..)| *time >= at), "nobody pays the new price before {at}");
+    assert!(of(applied).all(|(time, ..)| *time >= at), "no request is charged the new price before {at}");
     // What began before may end later. What begins when the loads have ended is charged the new price everywhere.
     for node in &nodes {
         assert_eq!(call(node, &account.api_key), (applied, 7));

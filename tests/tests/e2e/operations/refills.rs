@@ -1,4 +1,5 @@
-//! Recurring credits: set while servers run, and given once, however many servers there are and how often they restart.
+//! Recurring credits: set while servers run, and given once, no matter how many servers there are and how often they
+//! restart.
 
 use std::thread;
 use std::time::{Duration, Instant};

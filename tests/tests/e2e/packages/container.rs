@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{package, repository, run, skips};
 
-/// Buildah with storage of its own.
+/// Buildah with separate storage.
 struct Buildah(TempDir);
 
 impl Buildah {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::play;
 use crate::signup::server;
 
-/// A server with two pages of the operator's: one of their own, and one in place of ours.
+/// A server with two pages of the operator's: a new one, and one that replaces ours.
 fn with_pages(site: &Site) -> Server {
     let own = site.write("our-data.md", "# Our data\n\nFrom {{ brand }}. <b>Bold</b>, and [keys](keys.md).\n");
     site.write("tokens.md", "# Our prices\n\nAsk us.\n");

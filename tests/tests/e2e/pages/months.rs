@@ -27,7 +27,7 @@ const DAYS: u32 = 90;
 const DAY: Duration = Duration::from_secs(86_400);
 /// When requests are made, in seconds of the day.
 const TIMES: [u64; 2] = [9 * 3_600, 16 * 3_600];
-/// Paths, what a request costs, and what it is called. Each is used half as much as the one before.
+/// Paths, the price of a request, and its name. Each is used half as much as the one before.
 const ROUTES: [(&str, &str, &str); 4] = [
     ("/search", "0.01", "search"),
     ("/companies", "0.02", "company"),
@@ -38,7 +38,7 @@ const ROUTES: [(&str, &str, &str); 4] = [
 const AGENTS: [(&str, u32); 5] =
     [("price-watcher", 12), ("arbitrage-7", 6), ("research", 5), ("my-agent", 3), ("backtest", 2)];
 
-/// Who bought which plan, its credits, what it cost in dollars and what that was in euros, and how many days ago.
+/// The buyer, the plan, its credits, its price in dollars and in euros, and how many days ago.
 const PURCHASES: [(usize, &str, i64, u128, &str, u32); 6] = [
     (0, "Starter", 100, 20, "17.22", 84),
     (3, "Starter", 100, 20, "17.30", 61),

@@ -53,7 +53,7 @@ fn oversized_receipt_blocks_no_other_payment() {
     assert_eq!(shop.metric(count), Some(1));
     let _ = shop.client().get("/ready").expect(200);
 
-    // The operator learns what it is.
+    // The operator is notified of the cause.
     let [listed] = &*shop.unreadable() else { panic!("{:?}", shop.unreadable()) };
     assert_eq!((&listed["chain_id"], &listed["tx_hash"]), (&json!(31_337), &json!(flood)));
     assert_eq!(format!("0x{:x}", listed["block_number"].as_u64().unwrap()), block.as_str().unwrap());

@@ -49,7 +49,7 @@ struct Http {
     path: String,
 }
 
-/// `CheckResponse`, as far as it is a refusal.
+/// `CheckResponse`, only the fields of a refusal.
 #[derive(Clone, PartialEq, Message)]
 struct Checked {
     #[prost(message, optional, tag = "1")]

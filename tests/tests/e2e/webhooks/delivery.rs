@@ -23,7 +23,7 @@ fn an_account_that_runs_out_gets_verified_events_in_order() {
         let scene = Scene::new();
         let Some(mut receiver) = scene.receiver(library) else { return };
         let account = scene.site.account("0.0004");
-        // The secrets must not be in the most talkative log either.
+        // The secrets must not be in the log at its most verbose level either.
         let server = scene.server().set("METERING_LOG__FILTER", "debug").start();
         let client = server.client_with(&account.api_key);
         let webhook = hook(&client, &mut receiver, &[]);

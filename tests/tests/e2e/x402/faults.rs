@@ -14,7 +14,7 @@ use super::market::{Call, Market, OFFER, Stock, Terms, UNITS, chain, own};
 use crate::support::wait::{until, until_within};
 use crate::support::wire::{BASE, BASE_CALL, amount, balance};
 
-/// How many transactions wait for a block.
+/// How many transactions are pending.
 fn pending(chain: &Chain) -> Value {
     chain.rpc("txpool_status", json!([]))["pending"].clone()
 }
@@ -152,7 +152,7 @@ fn empty_gas_wallet_takes_nothing() {
     let log = market.server.log();
     assert!(log.contains("the gas wallet cannot execute payments") && log.contains(&gas.address()), "{log}");
     assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
-    // The operator learns of it before anyone pays, and the server stays ready for everything else.
+    // The operator is notified before anyone pays, and the server stays ready for everything else.
     assert!(log.contains("the gas wallet is low: refill it"), "{log}");
     let metrics = market.server.client().get("/metrics").expect(200).text();
     assert!(metrics.contains("metering_gas_wallet_transactions{chain_id=\"84532\"} 0"), "{metrics}");

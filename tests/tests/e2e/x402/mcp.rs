@@ -120,7 +120,7 @@ fn call_that_costs_more_than_it_may_is_neither_charged_nor_paid() {
         }
     }
     market.assert_paid(&payer, 0);
-    // The price as it is printed is enough.
+    // The printed price is enough.
     let arguments = json!({"max_cost": "0.0001388889"});
     let calls = call(&market, Connection::Streamable, &payer, Some(&account.api_key), BASE_TOOL, &arguments, 1);
     assert_paid(&calls[0], &amount(OFFER - BASE_CALL));

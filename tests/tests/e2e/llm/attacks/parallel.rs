@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::llm::scene::Scene;
 
-/// Twenty requests whose `extra_body` asks for what a balance of 0.003 credits cannot pay.
+/// Twenty requests whose `extra_body` requests more than a balance of 0.003 credits can pay.
 #[test]
 fn limits_in_extra_body_do_not_lower_what_is_held() {
     let scene = Scene::new();

@@ -57,7 +57,7 @@ fn charges_checkpoints_and_commands_go_on_beside_it() {
         }
         assert!(begun.elapsed() < Duration::from_secs(55), "too few checkpoints: {}", litestream.log());
     }
-    // Without checkpoints the file would have all that was written, however fast the machine is.
+    // Without checkpoints the file would have all writes, on a machine of any speed.
     let (log_bytes, commits) =
         (std::fs::metadata(log_of(&site.database())).unwrap().len(), metric(&server, "metering_commits_total"));
     assert!(log_bytes < commits * FRAME_BYTES, "{log_bytes} after {commits} commits");
@@ -116,8 +116,8 @@ fn settings_are_those_of_the_configuration_and_its_sqlite_is_one_that_the_store_
     }
     lose_disk(&site);
     assert_eq!(litestream.restore(&[]).code, Some(0));
-    // Versions of SQLite before 3.51.3 can corrupt a database that several processes write to. The database says which
-    // version wrote to it last: Litestream's, which added its tables.
+    // Versions of SQLite before 3.51.3 can corrupt a database that several processes write to. The database has the
+    // version that wrote to it last: Litestream's, which added its tables.
     let header = std::fs::read(site.database()).unwrap();
     let version = u32::from_be_bytes(header[96..100].try_into().unwrap());
     assert!(version >= 3_051_003, "{version}");
