@@ -72,7 +72,7 @@ call! {
     /// get the event twice at the same time.
     ResendDelivery("resend") = POST "/admin/webhooks/deliveries/{id}/resend" in "webhooks";
     audit("webhook.resend", "Sent a delivery again");
-    returns(202, "The delivery in its current state") or(NotFound, Conflict: "the webhook is disabled or gone");
+    returns(202, "The delivery as it is now") or(NotFound, Conflict: "the webhook is disabled or gone");
     async fn run(admin, by: Action, of: OfDelivery, _body: ReasonRequest) -> DeliveryResponse {
         Ok(DeliveryResponse { data: admin.resend_delivery(by, of.id).await? })
     }
@@ -105,7 +105,7 @@ call! {
     /// Set the balance below which an account's event `balance.low` is sent
     SetAlert("set_alert") = PUT "/admin/accounts/{id}/alert" in "accounts";
     audit("account.alert", "Set the balance alert");
-    returns(200, "The current threshold") or(NotFound);
+    returns(200, "The threshold as it is now") or(NotFound);
     async fn run(admin, by: Action, of: OfAccount, wanted: AccountAlertRequest) -> BalanceAlertDocument {
         admin.set_balance_alert(by, &of.id, &wanted.alert()).await
     }

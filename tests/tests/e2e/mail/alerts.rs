@@ -31,7 +31,7 @@ fn a_low_balance_is_mailed_once() {
     assert_eq!((message.to(), message.header("subject")), ("Jo@Example.com", "Your Acme balance is low"));
     let words = message.text();
     assert!(words.contains(&format!("fell below {left} credits")), "{words}");
-    assert!(words.contains("Too early to estimate how long this lasts"), "{words}");
+    assert!(words.contains("Too early to say how long this lasts"), "{words}");
     assert!(words.contains("https://acme.example/metering/account#top-up"), "{words}");
     let events = client.get("/events").expect(200).json();
     let is_low = |event: &&Value| event["type"] == "balance.low";
