@@ -125,7 +125,7 @@ impl Administration {
     ///
     /// # Errors
     /// [`AdminError::Request`] when the text is a secret or has the form of something that it is not, or when the store
-    /// fails, or `after` is no cursor of this list.
+    /// fails, or `after` is not a cursor of this list.
     pub async fn search(&self, text: &str, after: Option<&Cursor>) -> Result<SearchDocument, AdminError> {
         let term = Term::read(text)?;
         let found = match &term {

@@ -85,7 +85,7 @@ fn alert(row: &Row, first: usize) -> Result<BalanceAlert> {
 
 fn alert_level(row: &Row, index: usize) -> Result<AlertLevel> {
     let number = unsigned(row, index)?;
-    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is no level of an alert")))
+    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is not a level of an alert")))
 }
 
 fn limits(row: &Row, first: usize) -> Result<RateLimits> {

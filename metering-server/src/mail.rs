@@ -114,7 +114,7 @@ impl Mailer for Outbox {
 }
 
 impl Unstarted {
-    /// What all mail looks like.
+    /// The layout of all mail.
     pub(crate) fn letterhead(&self) -> &Arc<Current<Letterhead>> {
         &self.letterhead
     }

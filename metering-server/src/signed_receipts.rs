@@ -72,7 +72,7 @@ impl SignedReceipts {
         }
     }
 
-    /// What makes statements of accounts.
+    /// Builds statements of accounts.
     pub(crate) fn statements(&self) -> &Statements {
         &self.statements
     }

@@ -146,7 +146,7 @@ async fn post(db: &mut dyn Executor, changes: MoveChanges<i64>) -> Result<()> {
     db.post_entries(&[parent, child]).await
 }
 
-/// What each child of an account used on each day of a range.
+/// The usage of each child of an account on each day of a range.
 pub async fn usage(db: &mut dyn Executor, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>> {
     let sql = format!("SELECT a.id, a.org_id FROM account a WHERE a.id IN ({OF_PARENT})");
     let rows = db.query(&sql, &values![parent]).await?;

@@ -14,7 +14,7 @@ use crate::fault::{Result, corrupt};
 use crate::transfer::{Part, Position, Record, Source};
 use crate::{accounts, usage_lines, values};
 
-/// What daily totals are ordered by: day, row number of the account, the line's route, method and source, compared as
+/// The sort order of daily totals: day, row number of the account, the line's route, method and source, compared as
 /// bytes, and the key.
 pub(crate) type DailyKey = (Day, i64, Arc<str>, Arc<str>, &'static str, KeyNumber);
 

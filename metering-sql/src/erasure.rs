@@ -52,7 +52,7 @@ impl Part {
     }
 }
 
-/// The rows of an account's owner. What refers to other rows comes first.
+/// The rows of an account's owner. Rows that refer to other rows come first.
 fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
     let name = AgentName::ERASED;
     let of_account = |kind, table| Part::deleted(kind, table, "account = ?1", values![row]);
@@ -129,7 +129,7 @@ fn buyers(row: i64, with_receipts: bool) -> Part {
     Part::deleted("buyers", "buyer", condition, values![row, signup, topup])
 }
 
-/// What names the owner in the audit log.
+/// The fields that name the owner in the audit log.
 async fn names(db: &mut dyn Executor, row: i64, account: &Account) -> Result<Vec<String>> {
     let mut names = vec![account.id.to_string()];
     names.extend(account.email.as_ref().map(ToString::to_string));
@@ -140,7 +140,7 @@ async fn names(db: &mut dyn Executor, row: i64, account: &Account) -> Result<Vec
     Ok(names)
 }
 
-/// What an erasure would change.
+/// The changes that an erasure would make.
 pub async fn count(db: &mut dyn Executor, id: &AccountId, with_receipts: bool) -> Result<Option<Erasure>> {
     let Some((row, account)) = accounts::by_id(db, id).await? else { return Ok(None) };
     let parts = apply(db, row, &account, with_receipts, WriteMode::DryRun).await?;
@@ -154,7 +154,7 @@ pub async fn erase(
     with_receipts: bool,
     now: Timestamp,
 ) -> Result<Option<Erasure>> {
-    // Charges wait, so that no event is written meanwhile.
+    // Charges wait, so no event is written during the erasure.
     let Some((row, account)) = accounts::locked(db, id).await? else { return Ok(None) };
     db.overwrite_deleted()?;
     let parts = apply(db, row, &account, with_receipts, WriteMode::Write).await?;

@@ -61,7 +61,7 @@ pub async fn failing_deliveries(db: &mut dyn Executor, after: Option<&Cursor>, l
     Ok(page(found, limit, |(since, id)| Cursor::new(format!("{since}.{id}"))))
 }
 
-/// What failing deliveries are ordered by.
+/// The sort order of failing deliveries.
 fn position(cursor: &Cursor) -> Option<(i64, i64)> {
     let (since, id) = cursor.as_str().split_once('.')?;
     Some((since.parse().ok()?, id.parse().ok()?))

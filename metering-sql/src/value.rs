@@ -41,7 +41,7 @@ impl fmt::Debug for Value {
     }
 }
 
-/// What can be a parameter of a statement.
+/// Types that can be a parameter of a statement.
 pub trait ToValue {
     /// NULL, of the type of the column.
     const NULL: Value;
@@ -50,7 +50,7 @@ pub trait ToValue {
     fn to_value(&self) -> Value;
 }
 
-/// What can be read from a column.
+/// Types that can be read from a column.
 pub trait FromValue: Sized {
     /// `None` when the column does not hold such a value.
     fn from_value(value: &Value) -> Option<Self>;

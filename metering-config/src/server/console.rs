@@ -124,7 +124,7 @@ impl OidcOperator {
         let is_email =
             |text: &str| text.rsplit_once('@').is_some_and(|(name, domain)| !name.is_empty() && is_domain(domain));
         if let Some(email) = self.email.as_deref().filter(|email| !is_email(email)) {
-            return Some(format!("have the email {email:?}, which is no mail address"));
+            return Some(format!("have the email {email:?}, which is not an email address"));
         }
         if let Some(domain) = self.domain.as_deref().filter(|domain| !is_domain(domain)) {
             return Some(format!("have the domain {domain:?}; write example.com, without an at sign or a star"));

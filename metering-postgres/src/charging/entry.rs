@@ -90,7 +90,7 @@ mod kind_byte {
             1 => Ok(UsageKind::Refunded),
             2 => Ok(UsageKind::Expired),
             3 => Ok(UsageKind::Released),
-            other => Err(D::Error::custom(format_args!("{other} is no kind of usage"))),
+            other => Err(D::Error::custom(format_args!("{other} is not a kind of usage"))),
         }
     }
 }

@@ -37,7 +37,7 @@ macro_rules! limits {
         #[derive(Debug)]
         pub(crate) struct Limits<C: Clock = DefaultClock> {
             $($limit: Limiter<$who, C>,)+
-            /// Status polls of a signup. Their interval is no quota.
+            /// Status polls of a signup. Their interval is not a quota.
             sessions: Limiter<SessionHash, C>,
         }
 

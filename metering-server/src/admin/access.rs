@@ -57,7 +57,7 @@ impl AdminApp {
         }
     }
 
-    /// What a person may do now; `None` for a person who may no longer sign in. Read from the configuration, so that
+    /// A person's current role; `None` for a person who may no longer sign in. Read from the configuration, so that
     /// sessions end when a reload takes an entry away.
     pub(super) fn role(&self, person: &Person) -> Option<Role> {
         self.config.console.oidc.as_ref()?.role(person.email(), person.groups())

@@ -22,7 +22,7 @@ impl Visitor for Endpoints {
     fn call<C: AdminCall>(&mut self) {
         let endpoint =
             Endpoint::declared(C::METHOD, C::PATH, |app, request| Box::pin(serve::<C>(app, request)), describe::<C>);
-        // What is read has no secrets.
+        // The response contains no secrets.
         self.0.push(if C::METHOD == Method::GET { endpoint.compressed() } else { endpoint });
     }
 }

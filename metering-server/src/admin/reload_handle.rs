@@ -1,4 +1,4 @@
-//! What the operators' API needs of reloads. How they are done is not its business.
+//! The interface to reloads for the operators' API. How they are done is not its business.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The report about the business, of which the refusals are those of this server, and the check of the books.
+//! The business report, whose refusals are those of this server, and the check of the books.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

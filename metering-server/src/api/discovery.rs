@@ -1,5 +1,5 @@
-//! What the service publishes about itself: what it sells, for agents and directories that look for paid services, and the
-//! keys that its receipts of requests and its log are signed with.
+//! The service's published descriptions: its paid routes, for agents and directories of paid services, and the keys
+//! that sign its receipts of requests and its log.
 
 use metering_core::Error;
 use metering_core::wire::{ErrorBody, ErrorCode, ReceiptKeysDocument};

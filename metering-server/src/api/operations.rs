@@ -110,7 +110,7 @@ fn explained(reason: NotReady) -> Problem {
     Problem::new(reason.code(), format!("{message}; the server's log has the cause."))
 }
 
-/// What readiness depends on.
+/// The parts that readiness depends on.
 pub(crate) fn readiness_parts(app: &App) -> Parts<'_> {
     Parts {
         meter: &app.meter,

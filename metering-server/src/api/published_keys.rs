@@ -28,8 +28,8 @@ struct Kept {
 }
 
 impl PublishedKeys {
-    /// The document; `None` if there are no keys. They are read if that was long ago, or if receipts name another log since:
-    /// `running`. Requests that come meanwhile wait for the same document.
+    /// The document; `None` if there are no keys. They are read if that was long ago, or if receipts name another log
+    /// since: `running`. Concurrent requests wait for the same document.
     ///
     /// # Errors
     /// Those of `read`.

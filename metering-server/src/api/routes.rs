@@ -1,7 +1,7 @@
 //! The table of endpoints.
 //!
-//! What clients call is declared once, in `metering_client::calls`; the endpoints for operators and for programs that read
-//! descriptions, in their handlers' `utoipa::path`.
+//! The calls of clients are declared once, in `metering_client::calls`; the endpoints for operators and for programs
+//! that read descriptions are declared in their handlers' `utoipa::path`.
 
 use std::sync::LazyLock;
 

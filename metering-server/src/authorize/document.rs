@@ -19,7 +19,7 @@ use utoipa::OpenApi;
         ("X-Metering-Org-Id" = String, description = "The account"),
         ("X-BDS-Credit-Balance" = String, description = "The balance after the charge"),
         ("X-BDS-Credit-Charged" = String, description = "What was charged"),
-        ("X-BDS-Credit-Held" = String, description = "What is held until the request is settled"),
+        ("X-BDS-Credit-Held" = String, description = "The amount held until the request is settled"),
         ("X-BDS-Request-Id" = String, description = "The id to settle it with"),
         ("Metering-Receipt" = String, description = "A signed statement of the charge, if the client or the route requires one"),
     )),

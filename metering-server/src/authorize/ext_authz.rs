@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((head.method.as_str(), head.uri.to_string().as_str()), ("POST", "/authorize/a?b=c"));
         let of = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap());
         assert_eq!((of("host"), of("authorization")), (Some("api.example"), Some("Bearer k")));
-        // What clients say about the target is kept, to be compared.
+        // Headers of clients about the target are kept for comparison.
         assert_eq!((of("x-original-uri"), head.headers.len()), (Some("/a"), 3));
     }
 

@@ -25,7 +25,7 @@ use crate::http::{Problem, Reply, json};
 
 const JSON: &str = "application/json";
 
-/// What is wrong with a body that cannot be read.
+/// The error in a body that cannot be read.
 const MALFORMED: [Refusal; 2] = [(ErrorCode::InvalidJson, ""), (ErrorCode::ValidationFailed, "")];
 
 /// The response to a call that succeeded.

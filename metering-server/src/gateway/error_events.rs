@@ -66,7 +66,7 @@ impl ErrorEvents {
     }
 }
 
-/// What happened, and what it means for the client's money.
+/// The error, and its effect on the client's money.
 const fn message(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthorized => {
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client gets from a stream with these pieces, and whether it ends with an error.
+    /// The client's view of a stream with these pieces, and whether it ends with an error.
     async fn sent(
         kind: &'static str,
         pieces: Vec<Result<&'static str, BodyError>>,

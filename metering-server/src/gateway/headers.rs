@@ -137,7 +137,7 @@ mod tests {
         PublicAddress::find(incoming, None, scheme, None)
     }
 
-    /// What the client gets of a response with these headers.
+    /// The headers that the client gets of a response with these headers.
     fn returned(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = map(pairs);
         clean_response(&mut headers);

@@ -121,7 +121,7 @@ impl<'a> PublicAddress<'a> {
     }
 }
 
-/// What a trusted proxy says.
+/// The values from a trusted proxy.
 #[derive(Default)]
 struct Said<'a> {
     scheme: Option<Cow<'a, str>>,

@@ -53,7 +53,7 @@ pub(super) struct Replayable {
     credentials: Credentials,
     address: Option<ClientAddress>,
     connection: Option<Connection>,
-    /// What its client may have kept of the response.
+    /// The validators that its client may have of the response.
     share: BodyShare,
 }
 
@@ -156,7 +156,7 @@ impl Replays {
 /// A request that is being served.
 struct Served<F> {
     serving: F,
-    /// What its client may have kept of the response.
+    /// The validators that its client may have of the response.
     share: BodyShare,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct ByUsage {
     pub(super) hides: Option<Hides>,
     /// The length of its body in bytes.
     pub(super) request_bytes: u64,
-    /// What its client may have kept of the response.
+    /// The validators that its client may have of the response.
     pub(super) share: BodyShare,
 }
 

@@ -64,7 +64,7 @@ pub(crate) enum Exhausted {
 }
 
 impl BodyBudget {
-    /// A budget of `most` bytes, of which the bodies of one client address (a /64 of IPv6) may take `most_per_client`.
+    /// A budget of `most` bytes; the bodies of one client address (a /64 of IPv6) may take `most_per_client` of them.
     #[must_use]
     pub(crate) fn new(most: usize, most_per_client: usize) -> Self {
         Self(Arc::new(Shared { most, most_per_client, taken: Mutex::default() }))

@@ -54,7 +54,7 @@ impl ClientStream {
             if count == 0 || count == N || seen[..count] != bytes[..count] {
                 return Ok(seen == bytes);
             }
-            // What was received makes the socket readable, so there is no event to wait for.
+            // Received data keeps the socket readable, so there is no event to wait for.
             sleep(PEEK_PAUSE).await;
         }
         Ok(false)

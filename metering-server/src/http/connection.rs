@@ -43,7 +43,7 @@ struct Shared {
     shared: AtomicBool,
     half_closed: CancellationToken,
     cut: CancellationToken,
-    /// What the connection has switched to, if it no longer speaks HTTP.
+    /// The protocol that the connection has switched to, if it no longer speaks HTTP.
     switched: OnceLock<TaskTracker>,
 }
 

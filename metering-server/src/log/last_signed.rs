@@ -1,8 +1,8 @@
 //! The last checkpoint that was signed, kept next to the key: `KEY_FILE.last`. If an old backup is restored, its log is
 //! shorter than the one that others have seen, and signing it would create a fork.
 //!
-//! While the key is being rotated, it is next to both keys, and the later one counts: the new key must not sign what the
-//! old one would refuse, nor the other way round if the operator goes back.
+//! While the key is being rotated, it is next to both keys, and the later one counts: the new key must not sign what
+//! the old one would refuse, and vice versa if the operator reverts the rotation.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -35,7 +35,7 @@ impl Rollback {
 #[derive(Debug)]
 pub(super) struct LastSigned {
     files: Vec<KeptFile>,
-    /// What the files have; only the last one once something was signed.
+    /// The checkpoints in the files; after a signature, only the last one.
     checkpoints: Vec<Checkpoint>,
 }
 

@@ -52,7 +52,7 @@ pub(crate) enum Accounts {
     Elsewhere(Client),
 }
 
-/// Why there is no caller.
+/// Why the caller could not be identified.
 #[derive(Debug)]
 pub(crate) enum NoCaller {
     /// The key is not live, or may not be used from there.

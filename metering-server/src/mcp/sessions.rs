@@ -105,7 +105,7 @@ impl SessionId {
 }
 
 impl Sessions {
-    /// No sessions yet. All sessions end at shutdown; one that is opened later ends at once.
+    /// No sessions yet. All sessions end at shutdown; one that is opened later ends immediately.
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
             session_shares: FairSlots {

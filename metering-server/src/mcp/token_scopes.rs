@@ -28,7 +28,7 @@ pub(super) struct TokenScopes(Mutex<HashMap<KeyHash, Kept>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Kept {
-    /// `None` for a key, which is no access token.
+    /// `None` for a key, which is not an access token.
     scopes: Option<Scopes>,
     until: Instant,
 }
@@ -70,7 +70,8 @@ impl TokenScopes {
     }
 }
 
-/// The scopes of the key that the client has; `Some(None)` if it is no access token, and `None` if the service does not say.
+/// The scopes of the key that the client has; `Some(None)` if it is not an access token, and `None` if the service
+/// gives no information.
 async fn ask(client: &Client) -> Option<Option<Scopes>> {
     let response = client.call::<GetKey>(&OfKey::current(), &()).await.ok()?;
     let key = response.json::<KeyResponse>().ok()?.data;

@@ -21,7 +21,7 @@ pub(crate) struct Issuer {
     is_configured: bool,
 }
 
-/// What a challenge depends on.
+/// The data that a challenge depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     host: Option<HeaderValue>,

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::http::{Reply, json};
 
-/// What protects a resource of this service.
+/// The authorization servers of a resource of this service.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ResourceMetadata {
     /// The URL of the resource.
     resource: String,
     /// The issuer of its tokens.
     authorization_servers: [String; 1],
-    /// What a client needs to use it.
+    /// The scopes that a client needs to use it.
     scopes_supported: [&'static str; 2],
     /// How a token is sent.
     bearer_methods_supported: [&'static str; 1],

@@ -61,7 +61,7 @@ pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!(
         "metering_purchases_total",
-        "What accounts do besides charges, from signup to keys and webhooks, by step and outcome",
+        "Operations of accounts other than charges, from signup to keys and webhooks, by step and outcome",
         "step" => step,
         "outcome" => outcome
     )
@@ -255,7 +255,7 @@ pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
     let chain = chain_id.to_string();
     // Through text, as a cast would be refused: a gauge has 53 bits.
     let rounded = |number: u128| number.to_string().parse().unwrap_or(f64::INFINITY);
-    gauge!("metering_gas_wallet_wei", "What the wallet that pays gas has, by chain", "chain_id" => chain.clone())
+    gauge!("metering_gas_wallet_wei", "The balance of the gas wallet, by chain", "chain_id" => chain.clone())
         .set(rounded(funds.balance.get()));
     gauge!(
         "metering_gas_wallet_transactions",

@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::http::Shutdown;
 
-/// `READY=1` waits this long for `/ready` to say yes. The server accepts requests already, and what it lacks may be
-/// down for hours, in which `systemctl start` would not return.
+/// `READY=1` waits this long for `/ready` to say yes. The server accepts requests already, and its dependencies may be
+/// down for hours, during which `systemctl start` would not return.
 const READY_WAIT: Duration = Duration::from_secs(10);
 /// How often readiness is checked until then.
 const READY_POLL: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const READY_POLL: Duration = Duration::from_millis(100);
 /// A check that is run again and again.
 pub(crate) type Check<T> = Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>;
 
-/// What the service manager is notified of depends on these.
+/// The notifications to the service manager depend on these.
 pub(crate) struct Checks {
     /// Why the server is not ready, if it is not.
     pub(crate) not_ready: Check<Option<String>>,

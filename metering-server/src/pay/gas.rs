@@ -28,14 +28,14 @@ pub(crate) struct GasWatch(Mutex<BTreeMap<u64, GasState>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GasState {
     pub(crate) wallet: Address,
-    /// What it had at the last look that succeeded.
+    /// Its balance at the last successful check.
     pub(crate) funds: Option<GasFunds>,
     /// Why the last look failed.
     pub(crate) problem: Option<String>,
     said_at: Option<Instant>,
 }
 
-/// What to tell the operator about a wallet.
+/// The state of a wallet to report to the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum News {
     None,

@@ -1,4 +1,4 @@
-//! What listens on addresses and serves their connections.
+//! Listens on addresses and serves their connections.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

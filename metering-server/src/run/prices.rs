@@ -1,5 +1,5 @@
-//! Which catalogue a server serves: the one that its configuration names, unless an applied one is in force. What is
-//! served is recorded as a price version.
+//! Which catalogue a server serves: the one that its configuration names, unless an applied one is in force. The served
+//! catalogue is recorded as a price version.
 
 use std::sync::Arc;
 

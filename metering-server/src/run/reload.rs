@@ -60,7 +60,7 @@ const RELOADED: [&str; 18] = [
 /// Reloads the configuration of a server.
 pub(crate) struct Reloader {
     load: Load,
-    /// What is in use.
+    /// The configuration in use.
     loaded: Mutex<Loaded>,
     turns: SharedRuns<Result<ReloadDocument, String>>,
     parts: OnceLock<Parts>,
@@ -85,7 +85,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// What serves a catalogue, built but not in use.
+/// The parts that serve a catalogue, built but not in use.
 struct Prepared {
     front: Arc<Front>,
     admin: Option<Arc<AdminApp>>,

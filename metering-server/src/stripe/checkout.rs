@@ -1,4 +1,4 @@
-//! What is sold by card, and the Checkout session in which an account buys it.
+//! The plans sold by card, and the Checkout session for buying one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -70,7 +70,7 @@ impl Stripe {
         Ok(Self { api, store, webhook_secrets, unsigned, plans, pages })
     }
 
-    /// Creates a session in which an account buys a plan. With the same idempotency key, an account gets the same session
+    /// Creates a session for an account to buy a plan. With the same idempotency key, an account gets the same session
     /// again, unless the plan has changed.
     pub(crate) async fn checkout(
         &self,
@@ -131,7 +131,7 @@ impl Plan {
         })
     }
 
-    /// The parameters of a session. What it sells is in the metadata of the session, and of the payment for people.
+    /// The parameters of a session. The plan is in the metadata of the session, and for people in that of the payment.
     fn form(&self, account: &Account, pages: &str) -> Vec<(&'static str, String)> {
         let currency = self.currency.to_ascii_lowercase();
         let (org, page) = (account.id.to_string(), format!("{pages}/metering/account"));

@@ -1,4 +1,5 @@
-//! What Stripe's events do. They come in any order and any number of times; each payment, refund and dispute counts once.
+//! The effects of Stripe's events. They come in any order and any number of times; each payment, refund and dispute
+//! counts once.
 //!
 //! On any failure, the response is an error, and Stripe sends the event again, for three days.
 
@@ -40,7 +41,7 @@ struct Charge {
     payment_intent: Option<String>,
 }
 
-/// What a refund or dispute takes back.
+/// The amount that a refund or dispute takes back.
 struct Reversal<'a> {
     id: &'a str,
     payment: &'a str,
@@ -54,7 +55,7 @@ struct Reversal<'a> {
     again: bool,
 }
 
-/// What became of a session, or of a payment with a saved card.
+/// The outcome of a session, or of a payment with a saved card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sale {
     /// It was paid, and is credited.

@@ -45,7 +45,7 @@ pub(crate) struct TopUps {
 }
 
 impl TopUps {
-    /// Charges cards until shutdown. What was begun then is finished by another process, or after the next start.
+    /// Charges cards until shutdown. Another process, or the next start, finishes charges that were begun then.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         let mut retried: Option<Instant> = None;
         loop {

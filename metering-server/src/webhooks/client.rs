@@ -24,7 +24,7 @@ pub(crate) use fetch::FetchedDocument;
 /// response.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 
-/// The most headers that a response may have.
+/// The maximum number of headers in a response.
 const HEADERS_MAX: usize = 100;
 
 /// The client cannot be set up.
@@ -60,7 +60,7 @@ pub(crate) struct WebhookRequest<'a> {
     pub(crate) body: Bytes,
 }
 
-/// What a receiver responded.
+/// A receiver's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebhookResponse {
     /// The HTTP status. A redirect is a response like any other: it is not followed.
@@ -72,7 +72,7 @@ pub(crate) struct WebhookResponse {
 }
 
 impl WebhookResponse {
-    /// What it means for the delivery.
+    /// Its meaning for the delivery.
     pub(crate) fn outcome(&self) -> AttemptOutcome {
         AttemptOutcome::of_response(self.status.as_u16(), self.retry_after).with_body(&self.body)
     }
@@ -140,8 +140,7 @@ impl WebhookClient {
 
     /// Sends a webhook. Any response is a result; whether its status means success is up to the caller.
     ///
-    /// # Errors
-    /// When there is no response.
+    /// # Errors When no response arrives.
     pub(crate) async fn send(&self, request: WebhookRequest<'_>) -> Result<WebhookResponse, WebhookFailure> {
         let WebhookRequest { url, id, timestamp, signature, body } = request;
         let text = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookFailure::InvalidRequest);
@@ -155,8 +154,7 @@ impl WebhookClient {
 
     /// Posts a body. `now` is what a date in `Retry-After` is compared with.
     ///
-    /// # Errors
-    /// When there is no response.
+    /// # Errors When no response arrives.
     pub(crate) async fn post(
         &self,
         url: &WebhookUrl,
@@ -189,7 +187,7 @@ async fn read_beginning(mut response: Response, body: &mut Vec<u8>) {
     }
 }
 
-/// `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date in the past is no wait.
+/// `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date in the past means no wait.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {

@@ -16,7 +16,7 @@ use crate::mail::AlertMail;
 /// How long a shutdown waits for attempts.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is needed to deliver webhooks, before the task starts.
+/// The parts of webhook delivery, before its task starts.
 #[derive(Debug)]
 pub(crate) struct Delivering {
     courier: Courier,

@@ -1,4 +1,4 @@
-//! Stores authorizations, each once, and what becomes of them.
+//! Stores authorizations, each once, and their outcomes.
 
 use std::cmp::Reverse;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Claims of pending authorizations, so that one process at a time goes on with each. Finding those that are free takes
-//! no lock; what was found is checked again by the write that claims it.
+//! Claims of pending authorizations, so that one process at a time continues each. Finding those that are free takes no
+//! lock; what was found is checked again by the write that claims it.
 
 use std::time::Duration;
 

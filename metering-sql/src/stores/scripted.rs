@@ -1,4 +1,4 @@
-//! What the macros of the storage traits have in common.
+//! The shared parts of the macros of the storage traits.
 
 /// Implements a storage trait: first the methods that are written out, then a line for each that only runs a script.
 /// The line has how to run it (`read`, `snapshot` or `write`), the signature, and the script, which takes the same

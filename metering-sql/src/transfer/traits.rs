@@ -31,7 +31,7 @@ pub trait Import: Export {
     async fn begin(&self, source: &SourceId) -> Result<TargetState, StoreError>;
 
     /// Writes records of one section. Sections arrive in the order of [`Section::ALL`], and records in their section's
-    /// order. An error when another move has begun meanwhile.
+    /// order. An error when another move has begun since.
     async fn import(&self, records: Vec<Record>) -> Result<(), StoreError>;
 
     /// Called when all records are written, for work that makes reads fast, such as updating statistics.

@@ -70,7 +70,7 @@ async fn finish(store: &SqliteStore, due: &DueDelivery, now: Timestamp) -> Optio
     store.finish_delivery(id, attempt, AttemptOutcome::Delivered { status: 204 }, now).await.unwrap()
 }
 
-/// The kinds of an account's events, in the order in which they were written.
+/// The kinds of an account's events, in the order written.
 async fn reported(store: &SqliteStore, account: &AccountId) -> Vec<EventKind> {
     let events = store.events(account, None, 1_000).await.unwrap().items;
     events.iter().rev().map(|event| event.kind).collect()

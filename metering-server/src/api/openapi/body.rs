@@ -25,7 +25,7 @@ pub(super) fn request_body(route: &Route) -> Option<RequestBody> {
 
 const JSON: &str = "application/json";
 
-/// What a refusal says about the body, for the description of status 400.
+/// The possible errors in the body, for the description of status 400.
 pub(super) fn refusal(route: &Route) -> &'static str {
     match route.body_use() {
         BodyUse::Declared(_) => "; for a body, `fields` has the JSON pointer of each problem",

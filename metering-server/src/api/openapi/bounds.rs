@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(parameter(path, "get", "pool_address")["pattern"], SEGMENT);
     }
 
-    /// What the server itself issues and accepts matches its own patterns, by length and prefix.
+    /// The values that the server itself issues and accepts match its own patterns, by length and prefix.
     #[test]
     fn ids_keys_and_addresses_are_what_the_patterns_say() {
         let key = metering_core::ApiKey::generate(&SystemRandomness);

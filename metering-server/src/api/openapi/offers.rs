@@ -46,7 +46,7 @@ pub(super) fn challenges_header() -> Header {
 
 /// The header with the receipt of a payment.
 pub(super) fn receipt_header() -> Header {
-    header("What became of the payment that came with the request, for clients of x402 version 2: base64 of JSON")
+    header("The outcome of the payment that came with the request, for clients of x402 version 2: base64 of JSON")
 }
 
 /// The header with the receipt of a payment in MPP.
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!((&get["offers"][0], &get["offers"][1]["amount"]), (&first, &json!("500000")));
         assert_eq!(get["price"], json!({"mode": "fixed", "currency": "USD", "amount": "0.05"}));
         assert_eq!(get["protocols"], json!(["x402", "mpp"]));
-        // What does not cover the price is not offered.
+        // Amounts that do not cover the price are not offered.
         let post = &document["paths"]["/x"]["post"]["x-payment-info"];
         assert_eq!(post["offers"].as_array().map(Vec::len), Some(1));
         assert_eq!((&post["offers"][0]["amount"], &post["price"]["amount"]), (&json!("500000"), &json!("0.5")));

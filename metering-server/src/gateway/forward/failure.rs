@@ -1,4 +1,4 @@
-//! What an upstream did instead of responding, in words for the client.
+//! Why an upstream did not respond, in words for the client.
 
 use super::connection::MAX_HEADERS;
 
@@ -7,7 +7,7 @@ pub(super) fn is_unreadable(error: &hyper::Error) -> bool {
     error.is_parse()
 }
 
-/// What happened on a connection to the upstream. Nothing of the response was passed on.
+/// The failure of a connection to the upstream. No part of the response was forwarded.
 pub(super) fn what_happened(error: &hyper::Error) -> String {
     if error.is_parse_too_large() {
         return format!("sent a response with more than {MAX_HEADERS} headers, or more than 128 KiB of them");

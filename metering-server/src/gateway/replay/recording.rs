@@ -45,7 +45,7 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// What was received so far.
+/// The data received so far.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) head: Option<Head>,

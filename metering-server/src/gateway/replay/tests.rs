@@ -1,4 +1,4 @@
-//! Who gets a recording, and when it is forgotten.
+//! Which requests get a recording, and when it is dropped.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

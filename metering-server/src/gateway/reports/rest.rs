@@ -1,4 +1,4 @@
-//! How much of a response is still read for its report after its client has disconnected, and of how many.
+//! Limits on reading responses for their usage reports after the client has disconnected: bytes, time and number.
 //!
 //! A request whose client has gone no longer counts among the streams and requests of its key: reading the rest takes
 //! up to ten minutes, and pressing a Stop button sixteen times would lock the key for that long. It takes a slot here
@@ -60,14 +60,14 @@ impl Drop for Place {
     }
 }
 
-/// The most that is read.
+/// The maximum to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) time: Duration,
     pub(super) bytes: u64,
 }
 
-/// What may still be read of one response.
+/// How much of one response may still be read.
 #[derive(Debug)]
 pub(super) struct Rest {
     bounds: Bounds,

@@ -17,8 +17,8 @@ use crate::gateway::delivery::ResponseBody;
 use crate::gateway::forward;
 use crate::http::{BodyBuffer, Kept, Problem, Response};
 
-/// The most that is kept of a body, in bytes. The longest texts of language models are about half of that; images and
-/// embeddings are larger, and would take memory for nothing but a header.
+/// The maximum size of a body that is kept, in bytes. The longest texts of language models are about half of that;
+/// images and embeddings are larger, and would take memory for nothing but a header.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// How reading ended.

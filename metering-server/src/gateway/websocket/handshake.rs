@@ -8,10 +8,11 @@ use metering_core::Error;
 use metering_core::access::KEY_HEADERS;
 use metering_core::catalogue::Route;
 
-/// What browsers put before a key: they can set no header but `Sec-WebSocket-Protocol`. The clients of OpenAI do so.
+/// The prefix of a key from a browser: browsers can set no header but `Sec-WebSocket-Protocol`. The clients of OpenAI
+/// do so.
 const KEY_PREFIX: &str = "openai-insecure-api-key.";
 
-/// What a request has of a WebSocket handshake.
+/// The parts of a WebSocket handshake in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestedUpgrade {
     /// Nothing: it is an ordinary request. So is one for another protocol, such as `h2c`, which a server may ignore
@@ -49,8 +50,8 @@ pub(crate) fn check(asked: RequestedUpgrade, route: &Route) -> Result<(), Error>
     }
 }
 
-/// Refuses a request that a proxy forwards itself. The proxy may not have passed on what belongs to its connection, so
-/// that any part of a handshake counts as one.
+/// Refuses a request that a proxy forwards itself. The proxy may have dropped the hop-by-hop headers, so any part of a
+/// handshake counts as one.
 ///
 /// # Errors
 /// As [`check`].

@@ -1,5 +1,5 @@
-//! What protects the MCP server of a process that serves nothing else: the service that its tools call. That one gives
-//! the tokens, since it has the pages and the keys. It is requested each time, so the two never contradict each other.
+//! The authorization server of a process that serves only MCP: the service that its tools call. That one gives the
+//! tokens, since it has the pages and the keys. It is requested each time, so the two never contradict each other.
 
 use http::{HeaderMap, StatusCode};
 use metering_client::{Client, ClientError};

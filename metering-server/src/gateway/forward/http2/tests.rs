@@ -25,7 +25,7 @@ use crate::gateway::forward::HttpUpstream;
 
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
-/// What hyper's server has seen, and when it responds.
+/// The requests that hyper's server received, and when it responds.
 struct Seen {
     connections: AtomicUsize,
     /// One permit for each response. Requests for `/now` need none.
@@ -201,7 +201,7 @@ async fn tls_decides_unless_http2_is_used_never_or_always() {
     }
 }
 
-/// What an upstream does with the second request of a connection.
+/// An upstream's reaction to the second request of a connection.
 #[derive(Debug, Clone, Copy)]
 enum Second {
     /// It closes the connection soon, and announces that the first request was the last one.
