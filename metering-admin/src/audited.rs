@@ -28,7 +28,7 @@ impl<'a> Target<'a> {
         Self::named(audit, subject, action)
     }
 
-    /// The same of an action that is no call.
+    /// The same, for an action that is not a call.
     pub(crate) fn named(audit: Audit, subject: impl ToString, action: &'a Action) -> Self {
         Self { name: audit.name, subject: subject.to_string(), request: NOTHING.to_owned(), action }
     }
@@ -69,7 +69,7 @@ where
     Box::pin(std::future::ready(Ok(None)))
 }
 
-/// What an action does in its transaction.
+/// The steps of an action in its transaction.
 struct Steps<A, T, E> {
     entry: NewAuditEntry,
     args: A,

@@ -1,4 +1,4 @@
-//! Whose child an account is, and which children it has, as operators see it.
+//! The parent and the children of an account, for operators.
 
 use metering_core::access::AccountId;
 use metering_core::store::Cursor;

@@ -11,7 +11,7 @@ use crate::error::AdminError;
 use crate::wire::{EraseRequest, ErasureDocument};
 
 impl Administration {
-    /// What [`Administration::erase_account`] would change.
+    /// The changes that [`Administration::erase_account`] would make.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.

@@ -152,7 +152,7 @@ impl Administration {
         Ok((self.changed(target, (id, key), rotation, now).await?, secret))
     }
 
-    /// Deletes a key for good, and its child keys. Its usage stays in the reports.
+    /// Deletes a key permanently, with its child keys. Its usage stays in the reports.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], [`AdminError::NotFound`], [`AdminError::Conflict`] for the account's first key or

@@ -1,4 +1,4 @@
-//! Who belongs to an account, as operators see it.
+//! The members of an account, for operators.
 
 use metering_core::access::AccountId;
 use metering_core::wire::MemberDocument;

@@ -1,4 +1,4 @@
-//! What past usage would have cost with another catalogue: the rules, without a store.
+//! The cost of past usage with another catalogue: the rules, without a store.
 //!
 //! Only daily totals are kept, not single requests. A new amount is therefore exact only if the total determines the
 //! price of every request; otherwise it is marked as an estimate.
@@ -21,7 +21,7 @@ pub(crate) struct Repricing<'c> {
 /// Routes by template and method.
 type Routes<'c> = HashMap<(&'c str, &'c str), &'c Route>;
 
-/// What a daily total would have been.
+/// A daily total with the new prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repriced {
     /// This, to the atom.
@@ -49,7 +49,7 @@ impl<'c> Repricing<'c> {
         self.new.values().any(|route| route.volume_tiers().is_some())
     }
 
-    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the
+    /// `total` with the new prices. `month` counts the requests of its account, whose totals must be passed in the
     /// order of their days, from the first of a month on. `None` when that is out of range.
     pub(crate) fn of<'t>(&self, total: &'t DailyTotal, month: &mut MonthCounts<'t>) -> Option<Repriced> {
         let (key, model) = ((total.line.template(), &*total.line.http_method), total.line.model());
@@ -115,7 +115,7 @@ fn reprice(old: Option<&Pricing>, new: &Pricing, calls: u64, used: Credits) -> O
     let Some(ratio) = old.and_then(|old| Ratio::between(old, new)) else { return Some(Repriced::Unknown) };
     match new {
         Pricing::ByUsage(_) if old != Some(new) => ratio.rounded_up(used).map(Repriced::Estimate),
-        // An amount that is no whole number of atoms was charged at another price than the old catalogue's.
+        // An amount that is not a whole number of atoms was charged at a different price than the old catalogue's.
         _ => Some(ratio.applied_to(used).map_or(Repriced::Unknown, Repriced::Exact)),
     }
 }

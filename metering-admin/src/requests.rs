@@ -19,7 +19,7 @@ const FIRST_TIME: Timestamp = Timestamp::from_unix_millis(1_767_225_600_000);
 
 /// A request without a hold.
 pub(crate) enum Unheld {
-    /// It was charged at once.
+    /// It was charged immediately.
     Charged { account: AccountId, request: Box<AccountRequestDocument>, version: Option<PriceNumber>, at: Timestamp },
     /// There is no charge to show: the reason, and the account if known.
     Unknown { account: Option<AccountId>, why: String },

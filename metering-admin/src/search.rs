@@ -20,16 +20,16 @@ use crate::wire::{
     SearchDocument,
 };
 
-/// The most of each kind that a search returns.
+/// The maximum number of results of each kind.
 const MOST: u32 = 20;
 
 /// The processor whose payments this service takes itself.
 const STRIPE: &str = "stripe";
 
-/// How often a balance is read again if charges change it meanwhile.
+/// How often to read a balance again if concurrent charges change it.
 const ATTEMPTS: usize = 3;
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Term {
     Transaction(TxHash),
@@ -108,7 +108,7 @@ impl Term {
     }
 }
 
-/// What was found, before it is written.
+/// The results, before they become a document.
 #[derive(Default)]
 struct Found {
     accounts: Vec<Account>,

@@ -10,7 +10,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::connection::tls::{Insecure, refusal};
 
-/// What to do about a pooler that spreads transactions over several server connections.
+/// Advice about a pooler that spreads transactions over several server connections.
 pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such as PgBouncer, is in front of the \
      database; add statement_cache=off to the options of the database URL \
      (postgres://USER@HOST/DATABASE?statement_cache=off), or set pool_mode = session";

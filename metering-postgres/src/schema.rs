@@ -37,7 +37,7 @@ impl Schema {
     }
 }
 
-/// What a statement finds, and how.
+/// A statement's rows, and its plan.
 pub(crate) struct Look {
     pub(crate) rows: String,
     pub(crate) plan: String,

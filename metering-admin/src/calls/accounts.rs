@@ -320,9 +320,9 @@ call! {
 }
 
 call! {
-    /// What erasing the owner of an account would change
+    /// The changes that erasing the owner of an account would make
     ShowErasure("erasure") = GET "/admin/accounts/{id}/erasure" in "accounts";
-    returns(200, "What would be erased") or(NotFound);
+    returns(200, "The data that would be erased") or(NotFound);
     async fn run(admin, _by: Viewer, of: ErasureOf, _body: ()) -> ErasureDocument {
         admin.erasure(&of.id, of.receipts.unwrap_or_default()).await
     }

@@ -20,7 +20,7 @@ pub struct Assignment {
     pub tx: TxHash,
     /// The account.
     pub account: AccountId,
-    /// What the payment is worth.
+    /// The value of the payment.
     pub worth: Worth,
     /// Why it is assigned, for the ledger.
     pub reason: Option<Reason>,
@@ -28,7 +28,7 @@ pub struct Assignment {
     pub despite_quote: bool,
 }
 
-/// What a payment is worth.
+/// The value of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Worth {
     /// The plan of the chain with this id, on sale or not, and its bonus. The payment must go to the plan's recipient, in
@@ -55,7 +55,7 @@ pub struct AssignmentCredited {
     pub account: Account,
     /// The payment.
     pub payment: Payment,
-    /// What was paid, for people: `5 USDC`.
+    /// The amount paid, for people: `5 USDC`.
     pub paid: String,
     /// The plan, if that is what it is worth.
     pub plan_id: Option<String>,
@@ -135,7 +135,7 @@ pub(super) enum Ready {
     /// The payment can be credited.
     Payment {
         credit: Box<PaymentCredit>,
-        /// What was paid, for people.
+        /// The amount paid, for people.
         paid: String,
     },
 }

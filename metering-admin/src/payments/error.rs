@@ -96,7 +96,7 @@ pub enum AssignError {
         plan: PlanKey,
         /// Its price, with the token's symbol.
         price: String,
-        /// What was paid, with the token's symbol.
+        /// The amount paid, with the token's symbol.
         paid: String,
     },
     /// It does not pay the plan.
@@ -195,7 +195,7 @@ impl From<AssignError> for AdminError {
     }
 }
 
-/// What an operator can do about it, to append to the message.
+/// The next step for the operator, to append to the message.
 const fn advice(error: &AssignError) -> &'static str {
     match error {
         AssignError::TooLittle { .. } => "; say how many credits that is worth instead of naming the plan",

@@ -17,7 +17,7 @@ pub enum PaymentStatus {
     Unused(Hints),
 }
 
-/// Who may have sent a payment.
+/// The possible sender of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hints {
     /// The open quote that it pays.
@@ -29,7 +29,7 @@ pub struct Hints {
 }
 
 impl PaymentStatus {
-    /// What the store knows about an arrival.
+    /// The status of an arrival in the store.
     ///
     /// # Errors
     /// When the store fails.
@@ -101,7 +101,7 @@ impl Hints {
     }
 }
 
-/// What a payment was used for, with the account and the plan: `top-up of org_..., plan starter`.
+/// The use of a payment, with the account and the plan: `top-up of org_..., plan starter`.
 #[must_use]
 pub fn use_of(record: &PaymentRecord) -> String {
     let used = match record.used_as {

@@ -76,7 +76,8 @@ document! {
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erased_at: Option<String> = account.erased_at.map(|at| at.to_string()),
-    /// What operators noted on it, newest first, at most 100: in the responses to `GET /admin/accounts/{id}` and to a new note.
+    /// Operators' notes on it, newest first, at most 100: in the responses to `GET /admin/accounts/{id}` and to a new
+    /// note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteDocument> = Vec::new(),
 }
@@ -142,7 +143,7 @@ pub struct CreatedAccountDocument {
 }
 
 impl CreatedAccountDocument {
-    /// The key, and the account that it belongs to.
+    /// The key and its account.
     #[must_use]
     pub fn new(key: ApiKey, account: &Account) -> Self {
         Self { api_key: key.into(), account: account.into() }

@@ -17,13 +17,13 @@ pub struct EraseRequest {
     pub reason: String,
 }
 
-/// What an erasure changed, or would change.
+/// The changes that an erasure made, or would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErasureDocument {
     /// The account: after the erasure, or in its current state.
     pub account: AccountDocument,
-    /// What was found of its owner, by kind. Empty if there is nothing to erase.
+    /// The data of its owner, by kind. Empty if there is nothing to erase.
     pub erased: Vec<ErasedRow>,
 }
 

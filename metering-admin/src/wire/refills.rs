@@ -28,7 +28,7 @@ pub struct RefillRequest {
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "openapi", derive(Serialize, utoipa::ToSchema))]
 pub struct RefillRow {
-    /// The most credits that an account gets in a period. Above zero, up to eight decimals.
+    /// The maximum number of credits that an account gets in a period. Above zero, up to eight decimals.
     pub credits: f64,
     /// The period, in UTC: `daily`, `weekly` (from Monday) or `monthly`.
     pub every: String,

@@ -23,11 +23,11 @@ pub struct ReportDocument {
     pub accounts: u64,
     /// Days with anything to report, oldest first.
     pub by_day: Vec<DayRow>,
-    /// What was sold, by chain, plan and token; the most credits first.
+    /// Sales by chain, plan and token, by credits in descending order.
     pub sales: Vec<SalesRow>,
-    /// What was paid, by day, chain and token, in this order.
+    /// Amounts paid, by day, chain and token, in this order.
     pub revenue: Vec<RevenueRow>,
-    /// What that was worth, by day and currency, in this order: the values of payments in the operator's currency, and the
+    /// Their values, by day and currency, in this order: the values of payments in the operator's currency, and the
     /// amounts of processors. Payments without a value are left out.
     pub values: Vec<ValueRow>,
     /// The 20 routes with the most credits used.
@@ -93,7 +93,7 @@ document! {
 }
 
 document! {
-    /// What was paid on a day in one token.
+    /// The amount paid on a day in one token.
     #[derive(Debug, Clone, Serialize)]
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub struct RevenueRow from revenue: DayRevenue;
@@ -118,7 +118,7 @@ document! {
 }
 
 document! {
-    /// What payments of a day were worth in a currency.
+    /// The value of a day's payments in a currency.
     #[derive(Debug, Clone, Serialize)]
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub struct ValueRow from value: &DayValue;

@@ -1,4 +1,4 @@
-//! What a search found.
+//! The results of a search.
 
 use metering_core::access::Key;
 use metering_core::money::{Credits, printed_if_any};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::wire::document::document;
 use crate::wire::{AccountDocument, AccountRequestDocument, PaymentRecordDocument};
 
-/// What a search found: at most 20 of each kind.
+/// The results of a search: at most 20 of each kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SearchDocument {
-    /// What the text was taken for, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt`,
+    /// The kind of the text, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt`,
     /// `payment` or `request`.
     pub kind: String,
     /// The accounts, also those of the other parts.
@@ -36,7 +36,7 @@ document! {
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub struct FoundKeyDocument from key: &Key;
 
-    /// The account that it belongs to.
+    /// Its account.
     org_id: String = key.account.to_string(),
     /// The key's public id.
     key_id: String = key.id.to_string(),

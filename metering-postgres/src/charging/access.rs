@@ -1,4 +1,4 @@
-//! What secrets and keys allow, as read under one value of `meter.access`.
+//! The terms of secrets and keys, read under one value of `meter.access`.
 //!
 //! Every write that changes the keys of an account, their terms or their secrets draws `meter.access` anew, under the
 //! lock of the meter row. What was read is therefore valid as long as the locked row has the same value, and no longer:

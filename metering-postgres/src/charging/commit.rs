@@ -14,8 +14,8 @@
 //! A batch without idempotency keys, updates of holds, volume tiers and limits on tokens skips the first round trip when
 //! this node was the last to commit charges of all its accounts: it is decided with the meters as that commit left
 //! them, and the second round trip starts with the locks and a check that the meters are still the same. Refusals are
-//! never decided so: only meters that are written are checked. Whether a log is open is remembered and checked likewise
-//! (`log_batch`).
+//! never decided so: only meters that are written are checked. Whether a log is open is cached and checked in the same
+//! way (`log_batch`).
 
 mod batch;
 mod check;
@@ -177,7 +177,8 @@ impl Batch<'_> {
             left.put(facts.meters);
             return None;
         }
-        // What is decided here counts requests as in flight. If it is discarded, they are no longer when this returns.
+        // Decisions here count requests as in flight. If a decision is discarded, its requests are no longer counted
+        // when this returns.
         let (outcomes, changes) = match self.decide(&facts, now) {
             Ok(decided) => decided,
             Err(failure) => return Some(Err(failure.into())),

@@ -157,7 +157,7 @@ pub(crate) mod tests {
         assert!(packed.len() <= 27, "{} bytes", packed.len());
     }
 
-    /// What versions 3 to 6 wrote is usage of the first key.
+    /// Entries of versions 3 to 6 are usage of the first key.
     #[test]
     fn entries_of_earlier_versions_are_those_of_the_first_key() {
         let line = [0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12];

@@ -1,5 +1,5 @@
-//! A cache of what never changes: which account and key a secret or a hold belongs to, which account an id, the numbers of
-//! usage lines, and that a log is open. And of what rarely changes: the terms of keys, each with the version of its account
+//! A cache of immutable facts: the account and key of a secret or a hold, the account of an id, the numbers of usage
+//! lines, and that a log is open. And of what rarely changes: the terms of keys, each with the version of its account
 //! that it was read under (`access`).
 //!
 //! It must never hold whether a key is still live without such a version.
@@ -119,7 +119,7 @@ impl Known {
     /// The numbers of usage lines, in the order of `lines`. New lines are inserted immediately, outside any
     /// transaction: an unused line is harmless.
     pub(crate) async fn lines<C: GenericClient>(&self, client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
-        // Not read back from the cache, which another commit may clear meanwhile.
+        // Not read back from the cache, which another commit may have cleared.
         let mut numbers: HashMap<&UsageLine, i64> = {
             let memory = self.memory();
             lines.iter().filter_map(|line| Some((*line, *memory.lines.get(*line)?))).collect()

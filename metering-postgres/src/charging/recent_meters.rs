@@ -2,7 +2,7 @@
 //!
 //! A commit that decides from these needs no round trip to read. Another node, a top-up or a rotation may have changed
 //! a meter since, so the database checks under the locks that none has changed; if one has, the commit is rolled back
-//! and repeated with meters that were read. What is kept here is therefore never trusted, only tried.
+//! and repeated with meters that were read. So a cached meter is only a guess, and is always checked.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

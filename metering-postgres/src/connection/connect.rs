@@ -178,7 +178,7 @@ impl Options {
                 }
                 // With TLS, certificate and name are always verified, so these modes mean the same as `require`.
                 ("sslmode", "verify-ca" | "verify-full") => ("sslmode", "require"),
-                // libpq's newer name. What matters is that the host accepts writes.
+                // libpq's newer name. The host must accept writes.
                 ("target_session_attrs", "primary") => ("target_session_attrs", "read-write"),
                 known => known,
             };

@@ -60,7 +60,7 @@ impl Hosts {
         Self(Arc::new(Inner { hosts, tls, statements, last: AtomicUsize::new(0), runtime }))
     }
 
-    /// Tries all hosts at once, connects to the first that accepts writes, and remembers it. The connection has the
+    /// Tries all hosts concurrently, connects to the first that accepts writes, and caches it. The connection has the
     /// server's default settings.
     ///
     /// # Errors

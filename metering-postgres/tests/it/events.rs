@@ -36,7 +36,7 @@ pub(crate) async fn post(store: &PostgresStore, account: &AccountId, amount: i64
     store.post_entry(account, entry, NOON).await.unwrap();
 }
 
-/// What an account was reported after its creation.
+/// The events of an account after its creation.
 pub(crate) async fn reported(store: &PostgresStore, account: &AccountId) -> Vec<EventKind> {
     let mut events = store.events(account, None, 1_000).await.unwrap().items;
     events.reverse();

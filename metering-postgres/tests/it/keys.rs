@@ -265,7 +265,7 @@ async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
     );
 }
 
-/// What is decided and discarded does not count as in flight.
+/// Discarded decisions do not count as in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_charge_that_is_decided_again_is_in_progress_once() {
     let Some(scene) = Scene::new().await else { return };

@@ -33,7 +33,7 @@ fn done() -> AuditOutcome {
     AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None }
 }
 
-/// What an earlier version left when it was killed between an entry and its outcome.
+/// The entry that an earlier version left when it was killed before it wrote the outcome.
 const ENTRY_ALONE: &str = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
      VALUES (9, 0, 'operator:jo', 'account.grant', 'org_a', 'Ticket 311', '{}')";
 

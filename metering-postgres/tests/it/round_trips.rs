@@ -133,7 +133,7 @@ async fn volume_tiers_take_two_round_trips_and_cost_other_charges_nothing() {
         assert_eq!(scene.least_messages_of(request(), 10).await, 2);
         assert_eq!(scene.least_messages(10).await, 1);
     }
-    // What this node remembers of the account is still good after another one counted a request.
+    // This node's cached account is still valid after another node counted a request.
     Scene::commit(&scene.other, request()).await.unwrap();
     assert_eq!(scene.least_messages_of(request(), 10).await, 2);
     let volumes = scene.node.volumes(&scene.id).await.unwrap();

@@ -219,8 +219,8 @@ pub(crate) fn books_of_version(version: usize) -> Option<String> {
     Some(url)
 }
 
-/// Upgrades a schema, and fails unless nodes of the version before could go on: their writes find everything that they
-/// name.
+/// Upgrades a schema, and fails unless nodes of the previous version could keep working: their writes find everything
+/// that they name.
 pub(crate) async fn upgraded(url: &str) -> PostgresStore {
     let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
@@ -269,7 +269,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The new columns change nothing for accounts, and nodes of version 8 go on: what they write has no value for them.
+/// The new columns change nothing for accounts, and nodes of version 8 keep working: their rows have no value in them.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_eight_are_refilled() {
     let Some(url) = books_of_version(8) else { return };

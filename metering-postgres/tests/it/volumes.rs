@@ -181,7 +181,7 @@ async fn a_batch_counts_in_order() {
     scene.verify().await;
 }
 
-/// Nodes of version 13 go on: their writes find everything that they name.
+/// Nodes of version 13 keep working: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     let Some(url) = books_of_version(13) else { return };
@@ -194,8 +194,8 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// Nodes of version 14 go on beside newer ones: they neither take returned places nor lose them, and one that they keep
-/// from an earlier month is ignored.
+/// Nodes of version 14 keep working next to newer ones: they neither take returned places nor lose them, and a place
+/// that they keep from an earlier month is ignored.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_of_version_fourteen_leave_returned_places() {
     let Some(url) = books_of_version(14) else { return };

@@ -71,7 +71,7 @@ pub(super) async fn start(app: &AdminApp, request: Request) -> Result<Reply, Pro
 ///
 /// Where the provider sends the browser. Opens a session as `POST /admin/session` does.
 #[utoipa::path(get, path = "/admin/oidc/callback", tag = "session", params(
-    ("state" = Option<String>, Query, description = "The values of the request to the provider"),
+    ("state" = Option<String>, Query, description = "The `state` of the request to the provider"),
     ("code" = Option<String>, Query, description = "The authorization code"),
     ("error" = Option<String>, Query, description = "Why the provider refused"),
 ), responses(

@@ -53,7 +53,7 @@ pub(super) struct Replayable {
     credentials: Credentials,
     address: Option<ClientAddress>,
     connection: Option<Connection>,
-    /// The validators that its client may have of the response.
+    /// The part of the memory budget that the response may use.
     share: BodyShare,
 }
 
@@ -156,7 +156,7 @@ impl Replays {
 /// A request that is being served.
 struct Served<F> {
     serving: F,
-    /// The validators that its client may have of the response.
+    /// The part of the memory budget that the response may use.
     share: BodyShare,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct ByUsage {
     pub(super) hides: Option<Hides>,
     /// The length of its body in bytes.
     pub(super) request_bytes: u64,
-    /// The validators that its client may have of the response.
+    /// The part of the memory budget that the response may use.
     pub(super) share: BodyShare,
 }
 

@@ -177,7 +177,7 @@ impl Cache {
         }
     }
 
-    /// What a secret that is not revoked belongs to. Loads the account too.
+    /// The account and key of a secret that is not revoked. Loads the account too.
     pub(crate) fn secret(&mut self, connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
         if let Some(CachedSecret { account, key, load }) = self.secrets.get(hash.as_bytes()).copied()
             && self.accounts.get(&account).is_some_and(|account| account.keys.load == load)

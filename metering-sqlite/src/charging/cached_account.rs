@@ -68,7 +68,7 @@ impl CachedAccount {
         }
     }
 
-    /// What the charge rule reads of the account.
+    /// The account's state for the charge rule.
     pub(crate) fn state(&self) -> MeterState {
         let [of_minute, of_day] = self.counts;
         MeterState {

@@ -24,7 +24,7 @@ fn may_be_permissions(error: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
 }
 
-/// Who owns a file, or the folder that it would be in, and who we are: the end of an error message.
+/// The owner of a file, or of the folder that it would be in, and the process's user: the end of an error message.
 #[cfg(unix)]
 pub(super) fn owners(path: &Path) -> String {
     let Some((found, metadata)) =

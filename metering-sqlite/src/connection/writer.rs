@@ -24,9 +24,10 @@ use crate::connection::health::Health;
 use crate::error::{Result, commit_error, store_error};
 use crate::journal::Snapshot;
 
-/// How long there must be no work before the journal is folded.
+/// The idle time before the journal is folded.
 const IDLE: Duration = Duration::from_secs(10);
-/// Accounts that are folded at once when there is no work. Work that comes meanwhile waits for a few milliseconds.
+/// Accounts that are folded in one step when there is no work. Work that arrives during a step waits for a few
+/// milliseconds.
 const FOLDED_WHEN_IDLE: usize = 256;
 /// The same when the store is closed.
 const FOLDED_AT_THE_END: usize = 4_096;

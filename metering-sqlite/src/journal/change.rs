@@ -11,7 +11,7 @@ use crate::error::{Result, corrupt};
 use crate::journal::Holds;
 use crate::usage::kind;
 
-/// What one commit changed.
+/// The changes of one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// The id of the row before it, so that a missing row is noticed.
@@ -29,13 +29,13 @@ pub(crate) enum Change {
     Usage(Usage),
     /// Holds that were opened or settled. In a row, this comes before the account's usage.
     Holds(Holds),
-    /// A new entry of the ledger.
+    /// A new ledger entry.
     Entry(Added),
     /// The account's keys or rate limits changed. They are in the tables already; other processes must read them again.
     Settings,
 }
 
-/// What an entry of the ledger adds to its account's totals, in atoms.
+/// The amounts that a ledger entry adds to its account's totals, in atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Added {
     pub(crate) balance: i64,
@@ -145,7 +145,7 @@ pub(crate) const AGAIN: u8 = 5;
 const NEAR: usize = 16;
 
 impl Change {
-    /// What an entry of the ledger adds to its account's totals.
+    /// The amounts that a ledger entry adds to its account's totals.
     pub(crate) fn of_entry(entry: &NewLedgerEntry) -> Self {
         let added = entry.applied_to(Totals::default()).unwrap_or_default();
         Self::Entry(Added {

@@ -22,8 +22,8 @@ use crate::usage::newest::Newest;
 /// the store is a test of folding.
 const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 2_359_296 };
 
-/// A row of the journal counts as this many changes more, since that is what reading it takes: after a crash, a journal
-/// of single charges would otherwise take several seconds.
+/// A row of the journal counts as this many additional changes, because of the cost of reading it: after a crash, a
+/// journal of single charges would otherwise take several seconds.
 const ROW: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 
 /// A round also begins when one account has this many changes, so that no account takes long to fold: these take about a
@@ -61,7 +61,7 @@ const HASTY_CHANGES: usize = 2 * SLICE_CHANGES;
 /// How much to fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
-    /// What keeps up with the charges.
+    /// The pace that keeps up with the charges.
     Due,
     /// This many accounts, and not only once there are enough changes for a round.
     Accounts(usize),
@@ -159,7 +159,7 @@ impl Round {
     }
 }
 
-/// What reading these changes and rows takes, in changes.
+/// The cost of reading these changes and rows, in changes.
 const fn weight(changes: usize, rows: usize) -> usize {
     changes.saturating_add(rows.saturating_mul(ROW))
 }

@@ -1,5 +1,5 @@
-//! The changes of one account, packed. Millions of changes wait to be folded, and in the form in which they are used
-//! each would take 64 bytes; packed, a typical one takes 6 after the account's first, and about 9 with spare capacity.
+//! The changes of one account, packed. Millions of changes wait to be folded, and each would take 64 bytes unpacked;
+//! packed, a typical one takes 6 after the account's first, and about 9 with spare capacity.
 
 use std::borrow::Cow;
 
@@ -126,12 +126,12 @@ impl NotedChanges {
         self.sum().totals(before)
     }
 
-    /// What counts against the account's rate limits after these changes.
+    /// The account's rate-limit windows after these changes.
     pub(crate) fn windows(&self, before: RateWindows) -> RateWindows {
         self.sum().windows(before).unwrap_or_else(|| self.count(before))
     }
 
-    /// What the charge rule reads of the account after these changes.
+    /// The account's state for the charge rule after these changes.
     pub(crate) fn state(&self, before: MeterState) -> Result<MeterState> {
         let (sum, windows) = (self.sum(), RateWindows { minute: before.minute, day: before.day });
         let RateWindows { minute, day } = sum.windows(windows).unwrap_or_else(|| self.count(windows));
@@ -221,7 +221,7 @@ mod tests {
         const HOUR: i64 = 60 * MINUTE;
         let holds = |opened, settled, atoms| Change::Holds(Holds { opened, settled, atoms });
         let entry = Change::Entry(Added { balance: 500, purchased: 300, granted: 200 });
-        // Clocks that stand, that go on, that are a little behind now and then, and that are set back.
+        // Clocks that stop, that run, that sometimes lag a little, and that are set back.
         let clocks: [fn(i64) -> i64; 5] = [
             |_| 0,
             |number| number * MINUTE / 2,

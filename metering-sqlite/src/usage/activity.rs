@@ -96,7 +96,7 @@ impl Entry {
             == (&last.line, &last.amount, &last.kind, &last.calls, &last.path, &last.key)
     }
 
-    /// What is shown of it, given its line.
+    /// The shown form of the entry, given its line.
     pub(crate) fn activity(self, line: UsageLine) -> Activity {
         Activity {
             id: format!("act_{}", self.id),

@@ -149,7 +149,7 @@ async fn a_level_raised_by_a_refusal_is_told_once_by_two_handles() {
     assert_eq!(here.verify().await.unwrap().discrepancies, []);
 }
 
-/// What a crash leaves of a level, a threshold and a delivery that was claimed.
+/// The state of a level, a threshold and a claimed delivery after a crash.
 #[tokio::test]
 async fn levels_and_claims_survive_reopening() {
     let (_folder, file, store) = created();

@@ -72,7 +72,7 @@ async fn tables_lag_behind_until_an_orderly_close() {
     assert_eq!((calls(&store, &id).await, store.activity(&id, 99).await.unwrap().len()), (5, 6));
 }
 
-/// What an open log has not taken stays in the journal when it is folded and closed, and is not folded again.
+/// Rows that an open log has not taken stay in the journal when it is folded and closed, and are not folded again.
 #[tokio::test]
 async fn rows_stay_until_the_log_has_them() {
     let (_folder, file, store) = created();

@@ -128,7 +128,7 @@ async fn payments_of_version_4_are_final() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The scripts of versions 5 to 8, but for the activity of version 5, of which there is none here.
+/// The scripts of versions 5 to 8, except for the activity of version 5, which this test does not have.
 const VERSIONS_5_TO_8: [&str; 5] = [
     include_str!("../../src/migrations/0005_hardening.sql"),
     include_str!("../../src/migrations/0006_journal.sql"),

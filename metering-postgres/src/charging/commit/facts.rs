@@ -1,4 +1,4 @@
-//! What a batch is decided with, read under the locks of its accounts' meters.
+//! The data for deciding a batch, read under the locks of its accounts' meters.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use crate::rows::{
     KEY_METER_COLUMNS, METER_COLUMNS, bytes, key_meter, key_number, meter_state, stored_result, unsigned,
 };
 
-/// What a batch is decided with.
+/// The data for deciding a batch.
 #[derive(Default)]
 pub(super) struct Facts<'b> {
     pub(super) meters: Meters,
@@ -136,7 +136,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Whose windows of tokens the batch counts in.
+    /// The accounts and keys whose token windows the batch counts in.
     fn token_scopes(&self, facts: &Facts<'_>) -> BTreeSet<(i64, TokenScope)> {
         let mut scopes = BTreeSet::new();
         for item in &self.items {

@@ -21,7 +21,7 @@ const REQUESTED: &str = "(SELECT r.account, r.hold AS id \
      FROM unnest($1::BIGINT[], $2::TEXT[]) AS q (account, request_id) \
      JOIN request_id r ON r.account = q.account AND r.request_id = q.request_id WHERE r.hold IS NOT NULL) AS asked";
 
-/// What is read of the holds of a batch. Most batches have none, and need no statements for that.
+/// The holds that a batch reads. Most batches have none, and need no statements for that.
 #[derive(Default)]
 pub(super) struct HoldReads<'i> {
     accounts: Vec<i64>,

@@ -1,4 +1,4 @@
-//! What a commit writes when an owner gets an event: nothing at all in nearly every batch.
+//! The rows that a commit writes when an owner gets an event: none in nearly every batch.
 
 use std::collections::BTreeSet;
 

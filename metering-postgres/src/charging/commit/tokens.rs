@@ -41,7 +41,7 @@ pub(super) async fn read(client: &Client, asked: &BTreeSet<(i64, TokenScope)>) -
     for row in all(client, WINDOWS, &[&accounts, &keys]).await? {
         let number: i64 = row.try_get(1)?;
         let scope = TokenScope::from_number(number)
-            .ok_or_else(|| corrupt(format_args!("token_window.key: {number} is no key")))?;
+            .ok_or_else(|| corrupt(format_args!("token_window.key: {number} is not a key")))?;
         let window = Window { index: row.try_get(2)?, count: unsigned(&row, 3)? };
         windows.insert((row.try_get(0)?, scope), window);
     }

@@ -29,7 +29,7 @@ const ASKED_VOLUME: &str = "CROSS JOIN LATERAL (SELECT * FROM route_volume r WHE
 /// Routes of charges and refunds.
 const OF_ROUTES: &str = "unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[]) AS asked (account, route_template, http_method)";
 
-/// What is read of the counts of a batch.
+/// The counts that a batch reads.
 #[derive(Default)]
 pub(super) struct VolumeReads<'i> {
     routes: BTreeSet<(i64, CountedRoute)>,

@@ -22,7 +22,7 @@ pub(super) struct HeldRequest {
     pub(super) bounds: Bounds,
     /// How long the upstream may pause within a body that is read before it is forwarded.
     pub(super) silence: Duration,
-    /// The validators that its client may have of the response.
+    /// The part of the memory budget that the response may use.
     pub(super) share: BodyShare,
     pub(super) unattended: Arc<Unattended>,
     /// Taken when the client disconnects.

@@ -60,7 +60,7 @@ impl Drop for Place {
     }
 }
 
-/// The maximum to read.
+/// The limits for one response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) time: Duration,

@@ -1,5 +1,5 @@
-//! What holds change is in the journal before it is in the tables, and no reader or rate limit notices, also after a
-//! crash.
+//! The changes of holds are in the journal before they are in the tables. No reader or rate limit sees a difference,
+//! even after a crash.
 
 use metering_core::charging::{HoldAction, Posting};
 use metering_core::store::HoldStore;

@@ -211,7 +211,7 @@ fn server_that_cannot_serve_a_version_says_so_before_and_is_not_ready() {
     until("the server is not ready", || server.client().get("/ready").status == 503);
     assert_eq!(server.client().get("/ready").error(), "catalogue_unusable");
     assert_eq!(call(&server, &account.api_key), (1, 5), "it goes on with the one before");
-    server.expect_log("it goes on with the one before, and is not ready");
+    server.expect_log("it continues with the previous one, and is not ready");
 
     let at = SystemClock.now().saturating_add(AHEAD);
     let body = json!({"catalogue": catalogue(7), "at": at.to_string(), "reason": "a test"});
