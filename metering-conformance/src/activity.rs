@@ -180,7 +180,7 @@ pub async fn activity_is_searched_and_paged(store: Arc<dyn Store>) {
     loop {
         let (part, next) = search(&*store, &customer.id, &page, None).await;
         listed.extend(part);
-        // What is written in the meantime moves no page.
+        // Entries written between two pages do not shift the pages.
         accepted(&*store, charge(customer.key, BASE), NOON.saturating_add(DAY * 3)).await;
         let Some(next) = next else { break };
         page.before = Some(next);
@@ -196,7 +196,7 @@ pub async fn activity_keeps_only_the_newest_entries(store: Arc<dyn Store>) {
     let bound = ACTIVITY_KEPT as usize;
     let few_by_few =
         [[bound - 25].as_slice(), &[1; 50], &[bound - 50], &[1; 50], &[bound + 25, 2 * bound + 1]].concat();
-    // The time and size of each commit so far.
+    // The time and size of each commit.
     let mut commits: Vec<(Timestamp, usize)> = Vec::new();
     for size in few_by_few {
         let at = commits.last().map_or(NOON, |(at, _)| *at).saturating_add(Duration::from_secs(1));

@@ -64,7 +64,7 @@ async fn due(store: &dyn PaymentStore) -> Vec<AccountId> {
     found.into_iter().map(|settings| settings.account).collect()
 }
 
-/// A card and a rule are stored as given. Without a card there is no rule.
+/// A card and a rule are stored as given. A rule needs a card.
 pub async fn saved_cards_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     assert_eq!(store.auto_top_up(&owner.id).await.unwrap(), None);
@@ -118,7 +118,7 @@ pub async fn concurrent_top_ups_charge_once(store: Arc<dyn PaymentStore>) {
     assert!(begin(&*store, &owner.id, NOON).await.is_some(), "the first one was never made");
 }
 
-/// What is charged in a calendar month is within the limit. Charges that failed do not count.
+/// The charges of a calendar month stay within the limit. Charges that failed do not count.
 pub async fn top_ups_are_within_the_limit_of_the_month(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     turn_on(&*store, &owner.id).await;

@@ -128,7 +128,7 @@ pub async fn same_hash_can_be_used_once_per_chain(store: Verified<dyn PaymentSto
     assert_eq!(Books::read(&*store).await.payments.len(), 4);
 }
 
-/// If the quote's email address was taken meanwhile, the paid account is created without it.
+/// If the quote's email address was taken since, the paid account is created without it.
 pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn PaymentStore>) {
     let email = |text: &str| Some(text.parse().unwrap());
     let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;

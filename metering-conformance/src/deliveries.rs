@@ -46,7 +46,7 @@ pub async fn events_go_to_webhooks_that_ask_for_them(store: Verified<dyn EventSt
     assert_eq!(kinds(&*store, None, &of_other.id).await, [BalanceLow]);
     let enable = WebhookChange::Terms { url: None, kinds: None, disabled: Some(false) };
     store.change_webhook(&owner.id, &off.id, enable, NOON).await.unwrap();
-    assert_eq!(kinds(&*store, Some(&owner.id), &off.id).await, [], "what happened meanwhile is not kept for it");
+    assert_eq!(kinds(&*store, Some(&owner.id), &off.id).await, [], "events of that time are not kept for it");
     let newest = events(&*store, &owner.id).await.pop().unwrap();
     let last = deliveries(&*store, Some(&owner.id)).await.pop().unwrap();
     assert_eq!((last.event, last.progress), (newest, Progress::new(NOON)));

@@ -47,7 +47,7 @@ pub async fn shares_leave_slots_for_others(store: Arc<dyn EventStore>) {
     assert_eq!(claim(DeliveryShares::unlimited()).await, accounts, "the others were left unchanged");
 }
 
-/// A claim has the delivery with its webhook, counts the attempt, and lasts as long as its lease.
+/// A claim returns the delivery with its webhook, counts the attempt, and lasts as long as its lease.
 pub async fn a_claim_lasts_as_long_as_its_lease(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;
@@ -220,7 +220,7 @@ pub async fn the_operators_deliveries_are_left_to_who_can_sign(store: Arc<dyn Ev
     assert_eq!(operators.delivery.event.account, Some(owner.id));
 }
 
-/// What waits for a webhook that is switched off is not sent before it is switched on again.
+/// Deliveries to a webhook that is switched off are not sent before it is switched on again.
 pub async fn a_disabled_webhook_is_not_sent_to(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;

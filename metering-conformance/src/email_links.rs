@@ -182,7 +182,7 @@ pub async fn expired_links_do_nothing(store: Arc<dyn SignupStore>) {
     assert!(store.recover_key(&token, new_key(), end.saturating_sub(moment)).await.unwrap().is_some());
 }
 
-/// Links of an account that was revoked meanwhile.
+/// Links of an account that was revoked since.
 pub async fn links_of_revoked_accounts_do_nothing(store: Arc<dyn SignupStore>) {
     let pending = waiting(&*store).await.id;
     let verification = open(&*store, &pending, LinkPurpose::VerifyAddress).await;

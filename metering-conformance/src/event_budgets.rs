@@ -39,7 +39,7 @@ async fn reported(store: &dyn EventStore, account: &AccountId) -> Vec<(String, &
         let level = match event.kind {
             BalanceLow => "low",
             BudgetExhausted => "exhausted",
-            other => panic!("{other} is no event of a budget"),
+            other => panic!("{other} is not an event of a budget"),
         };
         let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
         (data["key_name"].as_str().expect("it names a key").to_owned(), level)

@@ -79,12 +79,12 @@ pub(super) async fn charge_each(store: &dyn Store, customer: &Customer, prices: 
     }
 }
 
-/// What an alert says about a balance.
+/// The contents of an alert about a balance.
 pub(super) fn low(account: &AccountId, balance: i64, threshold: i64) -> String {
     format!(r#"{{"org_id":"{account}","balance":{},"threshold":{}}}"#, atoms(balance), atoms(threshold))
 }
 
-/// What an alert says about a balance that is used up.
+/// The contents of an alert about a balance that is used up.
 pub(super) fn exhausted(account: &AccountId, balance: i64, required: Option<Credits>) -> String {
     let required = required.map_or_else(String::new, |required| format!(r#","required":{required}"#));
     format!(r#"{{"org_id":"{account}","balance":{}{required}}}"#, atoms(balance))

@@ -101,7 +101,7 @@ pub async fn a_capture_returns_the_rest(store: Arc<dyn Store>) {
     }
 }
 
-/// The update that settles a hold names the upstream that served the request. What comes later does not change that.
+/// The update that settles a hold names the upstream that served the request. Later updates do not change that.
 pub async fn a_settled_hold_says_which_upstream_served_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     for (number, action) in [capture(2), HoldAction::CaptureFallback, HoldAction::Release].into_iter().enumerate() {

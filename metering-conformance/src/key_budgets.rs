@@ -21,7 +21,7 @@ fn terms(limit: i64, reset: Option<BudgetReset>) -> KeyTerms {
     KeyTerms { budget: budget(limit, reset), ..caller() }
 }
 
-/// What a refused charge says about the budget: its limit, the credits spent and the credits remaining, in atoms.
+/// The budget in the refusal of a charge: its limit, the credits used and the credits remaining, in atoms.
 async fn exhausted(store: &dyn Store, key: &Issued, price: i64, now: Timestamp) -> (i64, i64, i64) {
     match refused(store, charge(key.secret, price), now).await {
         Refusal::KeyBudget { exhausted, .. } => {

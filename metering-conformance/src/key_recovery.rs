@@ -81,8 +81,8 @@ pub async fn replaced_key_resets_the_first_key(store: Verified<dyn Store>) {
     assert!(matches!(refusal, Refusal::KeyBudget { .. }), "{refusal:?}");
 }
 
-/// A leaked key stops at once, and its child keys. A rotation restores it, but not them: the finder of the secret may
-/// have created them.
+/// A leaked key stops working immediately, with its child keys. A rotation restores it, but not them: the finder of the
+/// secret may have created them.
 pub async fn leaked_key_works_again_after_a_rotation(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;

@@ -71,7 +71,7 @@ pub(super) async fn sequence(store: &dyn FullStore, limit: u32) -> Vec<UnloggedP
     }
 }
 
-/// What a posting adds to its account's funds, in atoms.
+/// The amount that a posting adds to its account's funds, in atoms.
 fn added(posting: &UnloggedPosting) -> i64 {
     match &posting.what {
         Logged::Opening(amount) | Logged::Ledger { amount, .. } => amount.atoms(),
@@ -224,7 +224,7 @@ pub async fn a_stale_step_changes_nothing(store: Arc<dyn FullStore>) {
     assert!(store.claim_log("node-2", LEASE, later).await.unwrap().is_some());
 }
 
-/// A node that stops gives up its lease, and the next one claims it at once. One without the lease changes nothing.
+/// A node that stops gives up its lease, and the next one claims it immediately. One without the lease changes nothing.
 pub async fn a_lease_that_was_given_up_is_free(store: Arc<dyn FullStore>) {
     assert_eq!(store.claim_log(NODE, Duration::ZERO, NOON).await.unwrap(), None, "no log is open");
     begin(&*store).await;

@@ -1,4 +1,4 @@
-//! Contracts for what becomes of a grant: its code and its refresh tokens work once, and its key keeps what was spent.
+//! Contracts for the life of a grant: its code and its refresh tokens work once, and its key keeps its usage.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -95,8 +95,8 @@ pub async fn revoking_an_operator_twice_changes_nothing(store: Arc<dyn OperatorS
     assert_eq!(store.operators().await.unwrap(), [first.unwrap()]);
 }
 
-/// A new token replaces the old one, under the same name and role. A revoked operator gets none, nor does one get the
-/// token of another.
+/// A new token replaces the old one, under the same name and role. A revoked operator gets none, and no operator gets
+/// the token of another.
 pub async fn a_rotated_operator_token_replaces_the_old_one(store: Arc<dyn OperatorStore>) {
     let (old, other) = (new("jo", Role::Manager), created(&*store, new("al", Role::Viewer)).await);
     let operator = created(&*store, old.clone()).await;

@@ -23,7 +23,7 @@ use super::scene::{
     BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, balance, charge, customer, racing,
 };
 
-/// What was paid, in cents.
+/// The amount paid, in cents.
 const PAID: u128 = 1_000;
 
 fn reference(id: &str) -> ProcessorRef {

@@ -77,7 +77,7 @@ pub async fn concurrent_receipts_have_consecutive_numbers(store: Arc<dyn Payment
     numbered([Arc::clone(&store), store]).await;
 }
 
-/// What that is, with one opener of a store or two.
+/// The contract for consecutive numbers, with one opener of a store or two.
 pub(super) async fn numbered(stores: [Arc<dyn PaymentStore>; 2]) {
     const PAYMENTS: u8 = 12;
     let store = Arc::clone(&stores[0]);

@@ -212,7 +212,7 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>)
     assert!(store.unsettled_payments(2, None, 100).await.unwrap().items.is_empty());
 }
 
-/// Takes the same step many times at once and returns how often it succeeded.
+/// Takes the same step many times concurrently and returns how often it succeeded.
 async fn at_once(store: &Arc<dyn PaymentStore>, change: &SettlementChange) -> usize {
     let responses = racing(store, 0..20, |store, _| {
         let change = change.clone();

@@ -71,7 +71,7 @@ pub async fn a_token_limit_is_filled_once(store: Verified<dyn Store>) {
     assert_eq!(accepted_count(&commit(&*store, batch, NOON).await), 29, "in one batch");
 }
 
-/// What a request used replaces what it was expected to use; without a report, that stays.
+/// A request's actual tokens replace the expected ones; without a report, the expected ones stay.
 pub async fn used_tokens_replace_expected_ones(store: Verified<dyn Store>) {
     // what settles it, the tokens used, the tokens left of 100 after a hold that may use 60
     let table = [

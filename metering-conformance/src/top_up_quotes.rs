@@ -88,7 +88,7 @@ pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn 
         taken(quote(4), created_at).await;
     }
     let moment_after = |time: Timestamp| time.saturating_add(MOMENT);
-    // What was kept that long is not forgotten meanwhile.
+    // Quotes that must be kept that long are not deleted earlier.
     assert_eq!(store.forget_expired(first.reserved_until()).await.unwrap(), 0);
     open(&*store, at(top_up_quote(6, &other.id), first.amount, moment_after(rested))).await;
 }
@@ -138,7 +138,7 @@ pub async fn a_top_up_quote_waits_again_when_its_payment_is_reversed(store: Arc<
         assert_eq!(store.credit_payment(theirs).await.unwrap(), PaymentCredited::BelongsToQuote, "{quotes:?}");
     }
     let again = store.credit_payment(own_credit(&quote, first.clone())).await.unwrap();
-    assert!(matches!(again, PaymentCredited::Repeated(..)), "the reversed payment is not credited anew: {again:?}");
+    assert!(matches!(again, PaymentCredited::Repeated(..)), "the reversed payment is not credited again: {again:?}");
     let credited = store.credit_payment(own_credit(&quote, second.clone())).await.unwrap();
     assert!(matches!(&credited, PaymentCredited::Account(after) if after.id == own.id), "{credited:?}");
     assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(used(second.tx)));

@@ -43,7 +43,7 @@ async fn granted(store: &dyn FullStore, (id, grant, now): &Grant) -> Result<Acco
     Ok(after)
 }
 
-/// What steps write is there once the transaction is committed, and they see it before.
+/// The writes of steps are visible to others after the commit, and to later steps before it.
 pub async fn steps_of_a_transaction_are_committed_together(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let args = (id.clone(), adjustment(3), NOON);
@@ -75,7 +75,7 @@ pub async fn a_transaction_that_fails_leaves_nothing(store: Verified<dyn FullSto
     assert_eq!(store.account_ledger(&id, None, 10).await.unwrap().items.len(), 1);
 }
 
-/// A step that fails undoes the others, even if they go on.
+/// A failed step undoes the others, even if they continue.
 pub async fn a_failed_step_fails_its_transaction(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, 2).await;
     let repeated = NewAccount { id: customer.id.clone(), ..new_account() };
@@ -93,7 +93,7 @@ pub async fn a_failed_step_fails_its_transaction(store: Arc<dyn FullStore>) {
     assert_eq!(store.audit_log(&AuditQuery::default(), 10).await.unwrap(), []);
 }
 
-/// What is not part of a transaction fails in one, and does not happen.
+/// Operations that cannot be part of a transaction fail in one, and have no effect.
 pub async fn a_transaction_does_not_charge(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, 2).await;
     let failed = in_transaction(&*store, customer.key, |store, key| {

@@ -47,7 +47,7 @@ fn with_returned(requests: u32, returned: &str) -> Volume {
     Volume { returned: returned.parse().expect("it is in order"), ..volume(requests, NOON) }
 }
 
-/// What accepted requests were charged, in atoms.
+/// The charges of accepted requests, in atoms.
 fn prices(decisions: &[Decision]) -> Vec<i64> {
     let price = |decision: &Decision| match decision {
         Decision::Accepted(receipt) => receipt.charged.atoms(),
@@ -116,7 +116,7 @@ pub async fn tiers_are_filled_once(store: Verified<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(64, NOON))]);
 }
 
-/// A free allowance needs no balance, unlike a price of zero. What follows it does.
+/// A free allowance needs no balance, unlike a price of zero. Later requests do.
 pub async fn a_free_allowance_needs_no_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge(customer.key, 0), NOON).await;
@@ -217,7 +217,7 @@ pub async fn released_places_are_taken_again(store: Verified<dyn Store>) {
         act(&*store, &customer.id, held.id, HoldAction::Release, NOON).await;
     }
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2"))]);
-    // What a kept hold captures does not change its place.
+    // The captured amount of a kept hold does not change its place.
     act(&*store, &customer.id, open[2].id, capture(1), NOON).await;
     let mut again = Vec::new();
     for _ in 0..3 {

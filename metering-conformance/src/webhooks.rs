@@ -122,7 +122,7 @@ pub async fn racing_webhooks_are_limited(store: Arc<dyn EventStore>) {
     assert_eq!((created.count(), store.webhooks(Some(&owner.id)).await.unwrap().len()), (5, 5));
 }
 
-/// What a change leaves out stays. A webhook can be switched off and on.
+/// Fields that a change leaves out keep their values. A webhook can be switched off and on.
 pub async fn a_webhooks_terms_are_changed(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[BalanceLow]).await;
@@ -200,7 +200,7 @@ pub async fn a_webhook_belongs_to_its_account(store: Arc<dyn EventStore>) {
     assert_eq!(deliveries(&*store, None).await, []);
 }
 
-/// The operator has one webhook. What the configuration says replaces its terms, and keeps its deliveries.
+/// The operator has one webhook. The configuration replaces its terms, and keeps its deliveries.
 pub async fn the_operators_webhook_is_set_and_removed(store: Arc<dyn EventStore>) {
     assert_eq!(store.webhooks(None).await.unwrap(), []);
     store.set_operator_webhook(None, NOON).await.unwrap();

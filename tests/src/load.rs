@@ -104,7 +104,7 @@ impl<'c> ObservedResponse<'c> {
     }
 }
 
-/// What the connections of a run share.
+/// The shared state of a run's connections.
 struct Run<O> {
     plan: LoadPlan,
     observer: O,

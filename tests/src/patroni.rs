@@ -103,8 +103,8 @@ impl PatroniCluster {
         self.machines.iter().position(|machine| machine.answers("/primary"))
     }
 
-    /// Whether there is a leader, and both standbys follow it, one of them synchronously. What `/cluster` says is not
-    /// enough: a machine that has come back is "running" there before it is rewound.
+    /// Whether there is a leader, and both standbys follow it, one of them synchronously. The state in `/cluster` is
+    /// not enough: a machine that has come back is "running" there before it is rewound.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let Some(leader) = self.leader() else { return false };

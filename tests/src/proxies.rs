@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// What people call it.
+    /// Its display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Proxy {
         self.address
     }
 
-    /// What it has written.
+    /// Its output.
     #[must_use]
     pub fn log(&self) -> String {
         self.daemon.log()

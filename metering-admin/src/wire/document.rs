@@ -1,4 +1,4 @@
-//! Documents with a single member.
+//! Documents built from a single value.
 
 /// Declares a document, and where each of its fields comes from.
 macro_rules! document {

@@ -1,4 +1,4 @@
-//! What the model records about payments, quotes, authorizations and refills.
+//! The model's records of payments, quotes, authorizations and refills.
 
 use metering_core::access::KeyHash;
 use metering_core::chains::TxRef;
@@ -65,6 +65,6 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) refill: Refill,
-    /// The newest period in which accounts had their turn, and how many of them had it.
+    /// The newest period in which accounts were refilled, and their number.
     pub(super) turns: Option<(Day, usize)>,
 }

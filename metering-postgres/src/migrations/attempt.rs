@@ -30,7 +30,7 @@ pub(super) enum Attempt {
     Held(Holder, Failure),
 }
 
-/// The sessions that hold the lock.
+/// The session that holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// Another node that migrates the schema.

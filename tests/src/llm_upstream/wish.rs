@@ -42,7 +42,7 @@ const PREMIUM: [(&str, &str); 8] = [
 /// Headers that change what is done, or for whom.
 const PREMIUM_HEADERS: [&str; 4] = ["anthropic-beta", "openai-organization", "openai-project", "x-litellm-num-retries"];
 
-/// What is done for a request.
+/// The work done for a request.
 #[derive(Debug)]
 pub(super) struct Wish {
     pub(super) api: Api,
@@ -110,7 +110,7 @@ impl Wish {
         })
     }
 
-    /// What the prompt says about this, if it is a number.
+    /// The prompt's value for this, if it is a number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.said.get(name)?.parse().ok()
     }
@@ -183,7 +183,7 @@ fn normal(name: &str) -> String {
     name.to_lowercase().replace(['_', '-'], "")
 }
 
-/// What the texts of a request say.
+/// The instructions in the texts of a request.
 #[derive(Default)]
 struct Prompt {
     tokens: u64,

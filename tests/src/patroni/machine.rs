@@ -109,7 +109,7 @@ impl Machine {
     pub(super) fn reconnect(&mut self) {
         for link in self.links() {
             link.clear();
-            // What was lost on the way does not arrive later.
+            // Lost messages do not arrive later.
             link.cut_all();
         }
         self.is_reachable = true;

@@ -21,7 +21,7 @@ use crate::support::calendar::away_from_midnight;
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wait::until;
 
-/// What an audit with the command line reports.
+/// The report of an audit with the command line.
 #[track_caller]
 fn audited(log: &PostingLog, server: &Server) -> Value {
     let audit = log.audit(server.address());
@@ -47,13 +47,13 @@ fn witness(site: &Site, log: &PostingLog) -> (Server, PathBuf) {
     (witness, site.write("witnesses.toml", &config))
 }
 
-/// What a checkpoint says, if its signature is right.
+/// The contents of a checkpoint, if its signature is valid.
 #[track_caller]
 fn opened(log: &PostingLog, checkpoint: &str) -> Checkpoint {
     opened_with(log.verifier_key(), checkpoint).expect("the log's key signed it")
 }
 
-/// What a checkpoint says, if this key signed it.
+/// The contents of a checkpoint, if this key signed it.
 fn opened_with(verifier_key: &str, checkpoint: &str) -> Option<Checkpoint> {
     let note = Note::from_bytes(checkpoint.as_bytes()).unwrap();
     let verifier = StandardVerifier::new(verifier_key).unwrap();

@@ -93,7 +93,7 @@ impl Owner {
         }
     }
 
-    /// What the events and the open holds of a key and its child keys add up to since a day.
+    /// The sum of the events and open holds of a key and its child keys since a day.
     fn spent_since(&self, number: KeyNumber, day: Day) -> i128 {
         let index = usize::try_from(number.get()).unwrap();
         let counts = |of: Day, key: KeyNumber| of >= day && self.chain(key).contains(&index);
@@ -116,7 +116,7 @@ impl Owner {
         self.issued.iter().filter_map(short).collect()
     }
 
-    /// What a store must say about a key.
+    /// The details of a key that a store must return.
     pub(crate) fn status(&self, issued: &Issued, today: Day) -> KeyStatus {
         let own = || self.usage.iter().filter(|event| event.key == issued.key.number);
         let since = |first: Day| {

@@ -1,4 +1,4 @@
-//! What runs: a `metering-server` whose flushes are delayed, and the requests through it and past it.
+//! The processes: a `metering-server` whose flushes are delayed, and the requests through it and past it.
 
 use std::fmt;
 use std::fs;
@@ -39,7 +39,7 @@ pub(super) struct Way {
     target: Target,
 }
 
-/// What a request does on its way.
+/// Whether a request goes through the gateway, and how it is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It goes to the upstream alone.

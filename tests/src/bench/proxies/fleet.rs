@@ -38,7 +38,7 @@ pub(super) struct Way {
     _proxy: Option<Proxy>,
 }
 
-/// What stands between client and upstream.
+/// The program between client and upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// A proxy that only forwards.

@@ -1,5 +1,5 @@
-//! Payments and lookalikes. Each returns the transaction's hash at once, and panics if the wallet refuses. The wallet
-//! simulates every transaction before it sends it, except where a name ends in `unsimulated`.
+//! Payments and lookalikes. Each returns the transaction's hash immediately, and panics if the wallet refuses. The
+//! wallet simulates every transaction before it sends it, except where a name ends in `unsimulated`.
 
 use serde_json::{Value, json};
 

@@ -45,7 +45,7 @@ impl Scene {
         Some(Self { runtime, payer, recipient, gas, reader: config.reader().unwrap().unwrap(), started, chain })
     }
 
-    /// What the payer signs: the price, for an hour.
+    /// The payer's authorization: the price, for an hour.
     fn transfer(&self, nonce: u8) -> TransferAuthorization {
         TransferAuthorization {
             from: self.payer.address(),

@@ -67,7 +67,7 @@ fn price_is_the_callers_or_the_catalogues() {
         // Cut to the caps, as resolvers expect.
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 3, "history_multiplier": 1024}), 300_000_000),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1000.5}), 1_000_000_000),
-        // What cannot be used counts as 1, and numbers may be text with any number of digits.
+        // Unusable values count as 1, and numbers may be text with any number of digits.
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 0}), 1_000_000),
         (json!({"path": "/own/route", "credit_weight": -1, "history_multiplier": "much"}), 1_000_000),
         (json!({"path": "/own/route", "credit_weight": "2.00000049", "history_multiplier": [1]}), 2_000_000),

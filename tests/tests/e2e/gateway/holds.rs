@@ -20,7 +20,7 @@ use crate::support::wait::until;
 
 /// Credits that are held for the routes without an estimate.
 const MAX: &str = "0.5";
-/// What a request without a report costs on most of them.
+/// The charge for a request without a report on most of them.
 const MIN: &str = "0.01";
 
 /// An account, and a gateway in front of a scripted upstream.

@@ -82,7 +82,7 @@ fn requests_that_cannot_open_a_connection_are_refused_uncharged() {
     assert_eq!(open(server.address(), "/plain", &[("authorization", &bearer)]).err(), Some(400));
     let plain = client.get("/live").expect(426);
     assert_eq!((plain.error().as_str(), plain.header("upgrade")), ("upgrade_required", Some("websocket")));
-    // What is left of a handshake behind a proxy that drops the headers of its connection.
+    // A handshake as it arrives behind a proxy that drops hop-by-hop headers.
     let request = |path: &str, lines: &str| {
         format!(
             "GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: {bearer}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{lines}\r\n"

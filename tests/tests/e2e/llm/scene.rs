@@ -19,7 +19,7 @@ pub(super) struct Scene {
     pub(super) server: Server,
 }
 
-/// What an account paid for a request, in atoms.
+/// The charge of an account for a request, in atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) charged: u64,

@@ -12,7 +12,7 @@ const PLAIN: &str = "Tell me a story. output=30";
 const CACHED: &str = "Tell me a story. output=30 cached=1000 write=200 write1h=70";
 const REASONED: &str = "Tell me a story. output=30 reasoning=12";
 
-/// Each client, scenario and prompt, and the text that comes of it; `words` for one of 30 words.
+/// Each client, scenario and prompt, and the resulting text; `words` for one of 30 words.
 const CALLS: [(&str, &str, &str, &str); 29] = [
     ("openai", "plain", PLAIN, "words"),
     ("openai", "plain", CACHED, "words"),

@@ -142,7 +142,7 @@ fn session_of_another_key_cannot_be_used() {
 
     assert_eq!(balance(&thiefs), "1", "the thief is neither served nor charged");
 
-    // The id of a session of Streamable HTTP is no credential: a thief who has it makes their own calls.
+    // The id of a session of Streamable HTTP is not a credential: a thief who has it makes their own calls.
     let session = streamable_session(&owners);
     let thief_with_id = thiefs.clone().with_header("Mcp-Session-Id", &session_id(&owners));
     let _ = post(&thief_with_id, "/mcp", &call(7, BASE_TOOL)).expect(200);

@@ -144,7 +144,7 @@ fn lost_standby_stops_charges_until_it_returns() {
     thread::sleep(Duration::from_secs(17));
     node.expect_log("no response to a commit");
     assert!(!waits.is_finished(), "the outcome is still unknown");
-    // Requests that arrive meanwhile are quickly refused, and not charged.
+    // Requests that arrive during that time are quickly refused, and not charged.
     let (status, took) = call(&node, &waiting.api_key).join().unwrap();
     assert_eq!(status, 503);
     assert!(took < Duration::from_secs(9), "{took:?}");

@@ -139,7 +139,7 @@ fn database_silent_under_load_is_abandoned_and_found_again() {
     let noticed = started.elapsed();
     assert_eq!((not_ready.status, not_ready.error().as_str()), (503, "storage_unavailable"));
     assert!(noticed < Duration::from_secs(13), "{noticed:?}");
-    // Commits in progress wait for their outcome; requests that arrive meanwhile do not wait for them.
+    // Commits in progress wait for their outcome; requests that arrive in that time do not wait for them.
     let refused = client.get(BASE);
     let refusal = started.elapsed();
     assert_eq!(refused.status, 503, "{}", refused.text());

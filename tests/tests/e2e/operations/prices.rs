@@ -142,7 +142,8 @@ fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
             && of(applied).all(|(_, _, charged, _)| *charged == new_price)
     );
     assert!(of(applied).all(|(time, ..)| *time >= at), "no request is charged the new price before {at}");
-    // What began before may end later. What begins when the loads have ended is charged the new price everywhere.
+    // Requests that began before may end later. Requests that begin after the loads have ended are charged the new
+    // price on every node.
     for node in &nodes {
         assert_eq!(call(node, &account.api_key), (applied, 7));
     }
@@ -210,7 +211,7 @@ fn server_that_cannot_serve_a_version_says_so_before_and_is_not_ready() {
     wait_for(at);
     until("the server is not ready", || server.client().get("/ready").status == 503);
     assert_eq!(server.client().get("/ready").error(), "catalogue_unusable");
-    assert_eq!(call(&server, &account.api_key), (1, 5), "it goes on with the one before");
+    assert_eq!(call(&server, &account.api_key), (1, 5), "it continues with the previous one");
     server.expect_log("it continues with the previous one, and is not ready");
 
     let at = SystemClock.now().saturating_add(AHEAD);

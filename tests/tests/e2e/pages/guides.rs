@@ -11,7 +11,7 @@ use crate::signup::server;
 fn with_pages(site: &Site) -> Server {
     let own = site.write("our-data.md", "# Our data\n\nFrom {{ brand }}. <b>Bold</b>, and [keys](keys.md).\n");
     site.write("tokens.md", "# Our prices\n\nAsk us.\n");
-    // The folder also has other files and folders, which are no pages.
+    // The folder also has other files and folders, which are not pages.
     let folder = own.parent().unwrap().to_str().unwrap().to_owned();
     server(site, &[("METERING_BRAND__NAME", "Acme Data"), ("METERING_DOCS__PAGES", &folder)])
 }

@@ -64,7 +64,7 @@ struct Agent {
     used: Vec<KeyHash>,
 }
 
-/// A catalogue with prices in credits, the first of which is this one.
+/// A catalogue with prices in credits; this is the first price.
 fn catalogue(first: &str) -> String {
     let route = |(place, (path, price, unit)): (usize, &(&str, &str, &str))| {
         let price = if place == 0 { first } else { *price };
@@ -101,7 +101,7 @@ async fn open_accounts(site: &Site, prices: &str) -> Vec<Agent> {
 fn requests(agents: &[Agent], back: u32) -> Vec<Posting> {
     let mut postings = Vec::new();
     for Agent { pace, used, .. } in agents {
-        // More as time goes on, and not the same each day.
+        // Growing over time, and different each day.
         let calls = pace * (DAYS + 30 - back) / DAYS + (back * 7_919 + pace * 31) % pace;
         for (place, (path, price, _)) in ROUTES.iter().enumerate() {
             let price: Credits = price.parse().unwrap();

@@ -210,7 +210,7 @@ fn refunds_take_their_part_in_any_order() {
     let failed = shop.stripe.act("refund", &json!({"id": others[1]["id"], "status": "failed"}));
     shop.taken("refund.failed", &failed);
     assert_eq!(shop.balance(), "50");
-    // What is late changes nothing.
+    // Late events change nothing.
     shop.taken("refund.created", &others[1]);
     assert_eq!(shop.balance(), "50");
     let mut foreign = shop.refund(&session, 1);

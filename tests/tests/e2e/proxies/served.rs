@@ -18,7 +18,7 @@ use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, plan_with_long_ti
 const PAGE: &str = "https://app.example";
 const ELSEWHERE: &str = "https://evil.example";
 
-/// How many connections ask at once.
+/// How many connections send requests concurrently.
 const CONNECTIONS: usize = 64;
 
 struct Fixture {

@@ -33,7 +33,7 @@ pub(crate) struct Key {
     pair: KeyPair,
 }
 
-/// What a code is exchanged for.
+/// The claims that a code is exchanged for.
 struct Grant {
     challenge: String,
     id_token: String,

@@ -18,7 +18,7 @@ use tungstenite::{Error, HandshakeError, Message, WebSocket};
 /// How long to wait for what is expected.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the service sends at `/live/flood`: this many messages of this many bytes.
+/// The service's output at `/live/flood`: this many messages of this many bytes.
 pub(crate) const FLOOD: (usize, usize) = (1_024, 64 * 1024);
 
 /// A client's end of a connection.

@@ -168,7 +168,7 @@ fn ended_in_the_middle_of_an_attempt(library: Library, end: impl FnOnce(Server))
     scene.site.verify();
 }
 
-/// As if most of the time had passed for which the only delivery is claimed. No server runs.
+/// As if most of the claim's lease on the only delivery had passed. No server runs.
 fn expires_soon(site: &Site) {
     let database = rusqlite::Connection::open(site.database()).unwrap();
     let now = SystemClock.now().unix_millis();

@@ -15,7 +15,7 @@ use super::facilitator::{Facilitator, TIMEOUT};
 use super::market::{Market, chain, folder};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
-/// What a payer has at first, in units of USDC: a dollar.
+/// A payer's initial funds, in units of USDC: a dollar.
 const PURSE: u128 = 1_000_000;
 
 /// A person with a wallet, and the program.

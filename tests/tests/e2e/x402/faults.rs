@@ -1,4 +1,5 @@
-//! What clients see when a payment cannot be executed, or not soon, and what happens to payments whose server dies.
+//! The responses to clients when a payment cannot be executed, or not soon, and the outcome of payments whose server
+//! dies.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -158,7 +159,7 @@ fn empty_gas_wallet_takes_nothing() {
     assert!(metrics.contains("metering_gas_wallet_transactions{chain_id=\"84532\"} 0"), "{metrics}");
     assert!(metrics.contains("metering_gas_wallet_wei{chain_id=\"84532\"} 0"), "{metrics}");
     let _ = market.server.client().get("/ready").expect(200);
-    // With coins, it works at once.
+    // With coins, it works immediately.
     let _ = market.chain.rpc("anvil_setBalance", json!([gas.address(), "0xde0b6b3a7640000"]));
     let calls = market.call(Stock::Fetch, &payer, Some(&account.api_key), BASE, 1);
     assert_eq!(calls[0].status(), 200, "{calls:?}");

@@ -268,7 +268,7 @@ impl Call {
         requests.iter().map(|sent| sent["signIn"].as_str()).collect()
     }
 
-    /// What the client read about its payment.
+    /// The client's data about its payment.
     pub(crate) fn receipt(&self) -> &Value {
         &self.0["receipt"]
     }

@@ -236,7 +236,7 @@ fn only_calls_that_can_be_paid_for_need_no_key() {
     let own = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_credit_balance"}});
     let refused = post(&session, "/mcp", &own).expect(200).json();
     assert_eq!(refused["result"]["structuredContent"]["error"], "unauthorized", "{refused}");
-    // A session without a key is not open to a key, nor the other way round.
+    // A session without a key cannot be used with a key, and vice versa.
     let account = market.site.account("1");
     let customer = market.server.client_with(&account.api_key);
     let ((_stream, nobodys), (_other, own)) = (sse_session(&stranger), sse_session(&customer));

@@ -138,7 +138,7 @@ fn pays_nothing_from_an_empty_wallet(market: &Market, client: Client) {
     assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
 }
 
-/// What the command line of npm's `mppx` prints, unchanged, with the wallet of this payer.
+/// The output of the command line of npm's `mppx`, unchanged, with the wallet of this payer.
 #[track_caller]
 fn mppx(payer: Option<&Account>, arguments: &[&str]) -> String {
     let (program, home) = (folder().join("mpp/node_modules/.bin/mppx"), tempfile::tempdir().unwrap());
@@ -199,7 +199,7 @@ fn challenges_are_in_each_402_and_are_never_cached() {
     let challenged = client.get(BASE).expect(402);
     let challenge = challenged.header("www-authenticate").unwrap();
     assert!(challenge.contains("header=\"Payment-Authorization\""), "{challenge}");
-    // What is bought alone can be paid in the same way: each offer has a line.
+    // A single purchase can be paid in the same way: each offer has a line.
     let challenged = client.post("/credits/pay", &json!({})).expect(402);
     let lines = challenged.headers.iter().filter(|(name, _)| name == "www-authenticate").count();
     assert_eq!((lines, challenged.error().as_str()), (2, "payment_required"));

@@ -42,7 +42,7 @@ fn bodies_that_are_not_plainly_json() {
         ),
         Attack::new("in UTF-16", CHAT, utf_16, Refused(""))
             .headers(&[("content-type", "application/json; charset=utf-16")]),
-        // What was checked is forwarded, as JSON.
+        // The checked body is forwarded, as JSON.
         typed("declared as UTF-16", &[("content-type", "application/json; charset=utf-16")], Served(&["utf-16"])),
         typed("declared as UTF-8", &[("content-type", "application/json; charset=utf-8")], Served(&[])),
         typed("declared as a form", &[("content-type", "application/x-www-form-urlencoded")], Served(&["urlencoded"])),

@@ -20,7 +20,7 @@ const CHECKPOINTS: (&str, &str) = ("min-checkpoint-page-count: 1000\n", "min-che
 /// How often the log starts over in the test.
 const RESTARTS: u32 = 8;
 
-/// What a commit writes to the log at least: the header of a frame, and a page.
+/// The minimum that a commit writes to the log: the header of a frame, and a page.
 const FRAME_BYTES: u64 = 24 + 4096;
 
 /// How often the write-ahead log has started over, a number in its header:
@@ -153,7 +153,7 @@ fn database_that_was_not_closed_cleanly_is_checked_before_litestream_opens_it() 
     let replication = litestream.start();
     assert_charged(&server.client_with(&account.api_key), 30);
 
-    // What was charged after it ended is copied after it has begun again.
+    // Charges after its end are copied after its restart.
     server.kill();
     replication.kill();
     lose_disk(&site);
