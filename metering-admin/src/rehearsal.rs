@@ -195,7 +195,7 @@ impl Rehearsal {
     }
 }
 
-/// A daily total, and what it would have been.
+/// A daily total, and the total with the new prices.
 fn row(total: &DailyTotal, repriced: Repriced) -> Option<RehearsedUsage> {
     let (calls, before) = (total.calls, total.credits_used);
     let row = RehearsedUsage { calls, credits_before: before, ..RehearsedUsage::default() };

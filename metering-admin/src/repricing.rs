@@ -44,7 +44,7 @@ impl<'c> Repricing<'c> {
         Self { old: old.map(routes), new: routes(new) }
     }
 
-    /// Whether new prices depend on what came before in the month.
+    /// Whether new prices depend on earlier requests of the month.
     pub(crate) fn depends_on_month(&self) -> bool {
         self.new.values().any(|route| route.volume_tiers().is_some())
     }

@@ -21,7 +21,7 @@ async fn all_activity(store: &dyn Store, id: &metering_core::AccountId) -> Vec<A
     store.activity(id, u32::MAX).await.unwrap()
 }
 
-/// What a query finds, and the `before` of the entries that follow.
+/// The entries of a query, and the `before` of the next page.
 async fn search(
     store: &dyn Store,
     id: &metering_core::AccountId,

@@ -1,4 +1,5 @@
-//! Contracts for erasing what is stored of the owner of an account, and for deleting what is older than the operator keeps.
+//! Contracts for erasing the personal data of the owner of an account, and for deleting data that is older than its
+//! retention.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ fn buyer() -> Option<Buyer> {
     Some(Buyer::new("Jo Smith", &["1 High Street", "Oxford"], None).unwrap())
 }
 
-/// Logs an action on an account that has what the owner is called.
+/// Logs an action on an account whose entry has the owner's name.
 async fn logged(store: &dyn OperatorStore, subject: &AccountId, reason: &str) {
     let entry = NewAuditEntry {
         at: NOON,
@@ -57,7 +58,7 @@ fn counted(parts: &[ErasedPart]) -> Vec<(&'static str, u64)> {
     parts.iter().map(|part| (part.kind, part.records)).collect()
 }
 
-/// No data of the owner is left, but the id, the balance and the postings are. Other accounts keep what they have.
+/// No data of the owner is left, but the id, the balance and the postings are. Other accounts keep their data.
 pub async fn an_erased_account_keeps_only_its_postings(store: Verified<dyn FullStore>) {
     let new = owner();
     let owner = Customer { id: new.id.clone(), key: new.key };

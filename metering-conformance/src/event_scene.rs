@@ -148,14 +148,14 @@ pub(super) async fn delivery(store: &dyn EventStore, id: DeliveryId) -> Delivery
     found.expect("the delivery exists")
 }
 
-/// Claims what is due, the operator's too.
+/// Claims the due deliveries, including the operator's.
 pub(super) async fn claim(store: &dyn EventStore, now: Timestamp) -> Vec<DueDelivery> {
     let mut due = store.claim_deliveries(now, LEASE, MANY, WebhookOwner::Customers).await.unwrap();
     due.extend(store.claim_deliveries(now, LEASE, MANY, WebhookOwner::Operator).await.unwrap());
     due
 }
 
-/// Claims what is due, and expects one delivery.
+/// Claims the due deliveries, and expects one.
 pub(super) async fn claim_one(store: &dyn EventStore, now: Timestamp) -> DueDelivery {
     let mut due = claim(store, now).await;
     assert_eq!(due.len(), 1, "one delivery is due: {due:?}");

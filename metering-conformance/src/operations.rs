@@ -111,7 +111,7 @@ pub async fn operations_report_covers_only_its_days(store: Arc<dyn OperatorStore
     assert_eq!((all.by_day.len(), all.top_accounts.len()), (3, 4));
 }
 
-/// Refunds reduce what was used on the day of their charge, and the number of events stays.
+/// Refunds reduce the usage of the day of their charge, and the number of events does not change.
 pub async fn refunds_reduce_the_operations_report(store: Arc<dyn OperatorStore>) {
     let customer = customer(&*store, 100 * BASE).await;
     let receipt = accepted(&*store, charge_on(customer.key, 5 * BASE, line("/a")), at(0)).await;

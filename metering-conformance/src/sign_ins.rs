@@ -19,7 +19,7 @@ fn nonce(number: u16) -> [u8; 32] {
     nonce
 }
 
-/// A nonce is new once, even with another expiry the next time. Another one is new.
+/// A nonce is new once, even with another expiry the next time. Another nonce is new.
 pub async fn a_sign_in_is_used_once(store: Arc<dyn AuthorizationStore>) {
     assert!(store.use_sign_in(nonce(1), at(60)).await.unwrap());
     for expires_at in [at(60), at(0), at(9_999)] {

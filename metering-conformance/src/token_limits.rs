@@ -1,4 +1,5 @@
-//! Contracts for limits on tokens per minute: what a hold may use counts first, and what its request used replaces it.
+//! Contracts for limits on tokens per minute: a hold's maximum counts first, and its request's actual tokens replace
+//! it.
 
 use std::sync::Arc;
 

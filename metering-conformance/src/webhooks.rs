@@ -66,7 +66,7 @@ pub async fn webhooks_that_are_mail_are_stored(store: Arc<dyn EventStore>) {
     assert_eq!(claim_one(&*store, NOON).await.webhook, stored[0]);
 }
 
-/// An account has one webhook at most that is mail, also when several are created at the same time.
+/// An account has at most one mail webhook, even when several are created concurrently.
 pub async fn racing_webhooks_that_are_mail_are_one(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let url = WebhookUrl::mail_to(&"jo@example.com".parse().unwrap()).expect("the address is plain");

@@ -118,7 +118,7 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { activity::erase_paths(self.0, account, until, mode).await.map_err(fault) })
     }
 
-    /// Nodes compare `access` with what they remember.
+    /// Nodes compare `access` with the value in their caches.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
         Box::pin(async move { execute(self.0, DRAW_ACCESS, &[&[account].as_slice()]).await.map(drop).map_err(fault) })
     }

@@ -28,7 +28,7 @@ pub(crate) struct SignedReceipts {
     statements: Statements,
 }
 
-/// Counts what it signs.
+/// Counts the receipts that it signs.
 #[derive(Debug)]
 struct Counted(BatchSigner);
 

@@ -105,7 +105,7 @@ pub async fn move_credits(db: &mut dyn Executor, wanted: &CreditMove) -> Result<
 const PAYING: &str = "SELECT 1 FROM payment_authorization WHERE account = ?1 AND state = 'pending' \
      UNION ALL SELECT 1 FROM top_up_charge WHERE account = ?1 AND state = 'open'";
 
-/// Moves what a child has to its parent, and revokes it.
+/// Moves a child's credits to its parent, and revokes it.
 pub async fn close(db: &mut dyn Executor, parent: &AccountId, id: &AccountId, now: Timestamp) -> Result<ChildClosed> {
     let facts = facts(db, parent, id).await?;
     let is_paying = match &facts.child {

@@ -1,4 +1,4 @@
-//! Erases what is stored of the owner of an account.
+//! Erases the personal data of the owner of an account.
 //!
 //! Payments keep the wallet that paid: its transaction is on a public chain, and counts once only if it stays known.
 
@@ -147,7 +147,7 @@ pub async fn count(db: &mut dyn Executor, id: &AccountId, with_receipts: bool) -
     Ok(Some(Erasure { account, parts }))
 }
 
-/// Erases what is stored of the owner of an account, and revokes it.
+/// Erases the personal data of the owner of an account, and revokes the account.
 pub async fn erase(
     db: &mut dyn Executor,
     id: &AccountId,

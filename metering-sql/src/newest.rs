@@ -86,7 +86,7 @@ pub async fn payments(
     conditions.within("recorded_at", filter.recorded);
     match filter.state {
         None => {}
-        // In the words of the partial index of what is not final.
+        // In the words of the partial index of payments that are not final.
         Some(PaymentState::Unsettled) => conditions.and("settlement <> 'final' AND settlement = 'unsettled'"),
         Some(PaymentState::Reversed) => conditions.and("settlement <> 'final' AND settlement = 'reversed'"),
         Some(PaymentState::Final) => conditions.and("settlement = 'final'"),

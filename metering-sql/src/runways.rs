@@ -1,4 +1,4 @@
-//! Which accounts will soon have used up what they have left.
+//! Which accounts will soon have used up their remaining credits.
 
 use std::collections::HashMap;
 

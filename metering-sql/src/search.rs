@@ -1,4 +1,4 @@
-//! Finds what operators look for, each by an index.
+//! The searches of operators, each by an index.
 
 use metering_core::Timestamp;
 use metering_core::access::{Key, KeyId};

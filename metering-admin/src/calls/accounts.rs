@@ -329,12 +329,12 @@ call! {
 }
 
 call! {
-    /// Erase what is stored of the owner of an account, permanently
+    /// Erase the personal data of the owner of an account, permanently
     ///
     /// The account is revoked. It keeps its id, balance, ledger, usage and payments; its name becomes `erased`. Email
-    /// address, wallet, names and networks of keys, webhooks, events, sessions and paths of requests are gone, and entries
-    /// of the audit log about it keep only who did what and when. With `receipts`, receipts lose who bought. Erasing it
-    /// again erases only what came in since.
+    /// address, wallet, names and networks of keys, webhooks, events, sessions and paths of requests are gone, and
+    /// entries of the audit log about it keep only who did what and when. With `receipts`, receipts lose who bought.
+    /// Erasing it again erases only data that came in since.
     EraseAccount("erase") = POST "/admin/accounts/{id}/erase" in "accounts";
     audit("account.erase", "Erased the owner");
     returns(200, "What was erased") or(NotFound);

@@ -72,7 +72,7 @@ document! {
     /// When it was revoked, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     revoked_at: Option<String> = account.revoked_at.map(|at| at.to_string()),
-    /// When what was stored of its owner was erased, if it was, as RFC 3339.
+    /// When the personal data of its owner was erased, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erased_at: Option<String> = account.erased_at.map(|at| at.to_string()),

@@ -116,7 +116,7 @@ pub struct AssignmentDetails {
     pub account: AccountDocument,
     /// The amount paid, such as `5 USDC`; null if it had already been credited.
     pub paid: Option<String>,
-    /// If it had already been credited: what it was used for, such as `top-up of org_..., plan starter`.
+    /// If it had already been credited: its use, such as `top-up of org_..., plan starter`.
     pub used_for: Option<String>,
     /// Another customer's open quote that was waiting for the payment, and can no longer be claimed with it.
     pub quote: Option<QuotedDocument>,

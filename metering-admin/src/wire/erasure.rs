@@ -1,4 +1,4 @@
-//! The erasure of what is stored of the owner of an account.
+//! The erasure of the personal data of the owner of an account.
 
 use metering_core::operators::Erasure;
 use serde::{Deserialize, Serialize};

@@ -32,6 +32,6 @@ pub struct RefillRow {
     pub credits: f64,
     /// The period, in UTC: `daily`, `weekly` (from Monday) or `monthly`.
     pub every: String,
-    /// The balance, with what is held, that a refill does not exceed. Above zero.
+    /// The balance, including held credits, that a refill does not exceed. Above zero.
     pub cap: f64,
 }

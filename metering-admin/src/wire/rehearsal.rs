@@ -48,7 +48,7 @@ pub struct RehearsedUsage {
     /// How many of the requests are counted at an estimate: all of them as delivered or, for a price by usage, rounded
     /// up once for a day and not per request.
     pub estimated_calls: u64,
-    /// How many of the requests cannot be priced: `credits_after` has what was charged for them.
+    /// How many of the requests cannot be priced: `credits_after` has the original charge for them.
     pub unknown_calls: u64,
     /// The charges for those.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]

@@ -58,8 +58,8 @@ pub struct ChargedRequestDocument {
     pub request: AccountRequestDocument,
     /// The number of the price version that was in force when it was accepted; null if none was recorded.
     pub price_version: Option<u32>,
-    /// The balance just after it was settled, and what was held then. Null while it is held, when that is too long ago,
-    /// and while the account is charged too often to tell.
+    /// The balance just after it was settled, and the credits held then. Null while it is held, when that is too long
+    /// ago, and while the account is charged too often to tell.
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub balance_after: Option<Credits>,

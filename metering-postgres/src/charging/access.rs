@@ -123,7 +123,7 @@ impl Access {
         self.secrets.len().max(self.keys.len())
     }
 
-    /// Adds what was read later.
+    /// Adds data that was read later.
     pub(crate) fn extend(&mut self, read: &Self) {
         self.secrets.extend(read.secrets.iter().map(|(secret, access)| (*secret, Arc::clone(access))));
         self.keys.extend(read.keys.iter().map(|(key, access)| (*key, Arc::clone(access))));

@@ -81,7 +81,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Keeps what was read.
+    /// Caches what was read.
     pub(crate) fn learn(&self, read: &Access) {
         let mut memory = self.memory();
         memory.make_room();

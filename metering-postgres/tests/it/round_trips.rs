@@ -1,4 +1,4 @@
-//! Commits that need no reading first: how many messages they take, and that they never trust what they remember.
+//! Commits that need no reading first: how many messages they take, and that they always check cached data.
 
 use std::time::Duration;
 

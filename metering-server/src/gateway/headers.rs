@@ -79,7 +79,7 @@ pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
     }
 }
 
-/// Removes what the client must not get from the headers of a response.
+/// Removes headers of a response that the client must not get.
 pub(crate) fn clean_response(headers: &mut HeaderMap) {
     remove(headers, &NOT_RETURNED);
     headers.reserve(ADDED);
@@ -87,7 +87,7 @@ pub(crate) fn clean_response(headers: &mut HeaderMap) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Removes what the client must not get from the trailers of a response.
+/// Removes trailers of a response that the client must not get.
 pub(crate) fn clean_trailers(trailers: &mut HeaderMap) {
     remove(trailers, &NOT_RETURNED);
 }

@@ -77,7 +77,7 @@ impl ClientStream {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading its response")))
     }
 
-    /// Checks whether the client half-closed or reset the connection, without consuming what it sent.
+    /// Checks whether the client half-closed or reset the connection, without consuming its data.
     fn check_half_close(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let mut byte = [0];
         match self.socket.poll_peek(context, &mut ReadBuf::new(&mut byte)) {

@@ -293,7 +293,7 @@ mod tests {
         // Only one of the files was written: use the later checkpoint of the two.
         LastSigned::read([old.as_path()]).unwrap().remember(&head("api.example.com/log/2", 5)).await.unwrap();
         assert!(both().size(&of(4)).is_err());
-        // A new key file that was used with another log before does not hide what the old one has.
+        // A new key file that was used with another log before does not hide the old one's checkpoint.
         LastSigned::read([new.as_path()]).unwrap().remember(&head("test.example.com/log/7", 1)).await.unwrap();
         assert!(both().size(&of(4)).is_err());
         assert_eq!(both().size(&of(5)).unwrap(), 5);

@@ -227,7 +227,7 @@ impl LogTask {
         Ok(())
     }
 
-    /// Checks that the log continues what was signed last.
+    /// Checks that the log continues the last signed checkpoint.
     async fn check(&self, epoch: &LogEpoch) -> Result<(), Fault> {
         let proof = self.log.reader.prove_consistency(epoch, self.last.size(epoch)?, epoch.size).await;
         let proof = proof.map_err(|error| match error {

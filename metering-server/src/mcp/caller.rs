@@ -61,7 +61,7 @@ pub(crate) enum NoCaller {
     Unknown(String),
 }
 
-/// Where services list what can be paid for. There is nothing at this path while a service offers nothing.
+/// Where services list their paid routes. There is nothing at this path while a service offers nothing.
 const OFFERED: &str = "/.well-known/x402";
 
 /// The caller of a request, if its key is live and may be used from there, or if it has none and calls can be paid for.

@@ -1,4 +1,4 @@
-//! Fetches what clients publish about themselves, and keeps it for a while.
+//! Fetches the metadata documents of clients, and caches them for a while.
 //!
 //! Anyone can have a document fetched, from a host of their choice: so it is fetched with the precautions of webhooks, from
 //! public addresses only, must be small, and few are fetched at a time.
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::config::WebhooksConfig;
 use crate::webhooks::{FetchedDocument, WebhookClient};
 
-/// The largest document: what the draft recommends (section 6.6).
+/// The largest document, as the draft recommends (section 6.6).
 const BYTES_MAX: usize = 5 * 1024;
 /// How many documents are kept.
 const KEPT_MAX: usize = 1_000;

@@ -55,8 +55,8 @@ impl RequestTimes {
     }
 }
 
-/// Counts one step of what an account does besides charges (signup, purchase, change of keys or webhooks), and returns
-/// its result.
+/// Counts one step of an account's operation other than a charge (signup, purchase, change of keys or webhooks), and
+/// returns its result.
 pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!(
@@ -250,7 +250,7 @@ fn seconds_since(then: Option<Timestamp>, now: Timestamp) -> f64 {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0)).as_secs_f64()
 }
 
-/// Records what a wallet that pays gas has.
+/// Records the balance of a gas wallet.
 pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
     let chain = chain_id.to_string();
     // Through text, as a cast would be refused: a gauge has 53 bits.

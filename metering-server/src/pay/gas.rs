@@ -81,7 +81,7 @@ impl GasWatch {
             metrics::reverted_payments(chain_id, reverts, paused_until.is_some());
             let found = submitter.funds().await.map_err(|problem| problem.to_string());
             if let Err(problem) = &found {
-                tracing::warn!(chain_id, %wallet, problem, "could not read what the gas wallet has");
+                tracing::warn!(chain_id, %wallet, problem, "could not read the balance of the gas wallet");
             }
             let (news, funds) = (self.record(chain_id, wallet, found.clone(), Instant::now()), found.ok());
             let Some(funds) = funds else { continue };

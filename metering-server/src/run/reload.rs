@@ -110,8 +110,8 @@ impl Reloader {
         metrics::reloaded(0, 0);
     }
 
-    /// Reads the configuration again, and uses what has changed. The log has the result. Of several waiting callers,
-    /// one reloads for all.
+    /// Reads the configuration again, and applies the changes. The log has the result. Of several waiting callers, one
+    /// reloads for all.
     ///
     /// # Errors When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The
     /// text has the reason, without secrets.
@@ -305,7 +305,7 @@ impl Parts {
         Ok(Arc::new(App { service, gateway, receipts, published_keys, pages, documents, ..(**app).clone() }))
     }
 
-    /// Serves new requests with what was prepared.
+    /// Serves new requests with the prepared parts.
     fn install(&self, Prepared { front, admin, tools }: Prepared) {
         metrics::price_version(front.app().service.price_version());
         self.front.replace(front);

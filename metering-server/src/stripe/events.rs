@@ -194,8 +194,8 @@ impl Stripe {
         self.reverse(payments, reversal, now).await
     }
 
-    /// Takes back what was credited for a payment, or gives it back. An unknown payment is looked up at Stripe first,
-    /// because its own event may arrive later.
+    /// Takes back the credits of a payment, or restores them. An unknown payment is looked up at Stripe first, because
+    /// its own event may arrive later.
     async fn reverse(&self, payments: Payments<'_>, reversal: Reversal<'_>, now: Timestamp) -> Result<(), Problem> {
         match recorded(payments, &reversal).await {
             Err(Error::Payment(error)) if matches!(*error, PaymentError::NoProcessorPayment(_)) => {}
@@ -234,7 +234,7 @@ impl<'m> Terms<'m> {
     }
 }
 
-/// Credits what was sold with a payment, if it was paid on these terms. `of` names what has them.
+/// Credits the plan that a payment bought, if it was paid on these terms. `of` names the object that has them.
 async fn sold(
     payments: Payments<'_>,
     terms: &Terms<'_>,

@@ -93,7 +93,7 @@ pub async fn credit(
     Ok(AuthorizationCredited::Account(account))
 }
 
-/// Records what the request of a pending authorization used. The record after that; `None`, and nothing changes, when
+/// Records the usage of a pending authorization's request. The record after that; `None`, and nothing changes, when
 /// that is recorded already, or it is not pending.
 pub async fn set_used(
     db: &mut dyn Executor,

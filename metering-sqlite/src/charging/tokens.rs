@@ -24,7 +24,7 @@ pub(crate) fn window(connection: &Connection, account: i64, scope: TokenScope) -
     Ok(stored.unwrap_or_default())
 }
 
-/// Writes what a batch counted.
+/// Writes the counts of a batch.
 pub(crate) fn write(connection: &Connection, changes: &[(i64, TokenScope, Window)]) -> rusqlite::Result<()> {
     for (account, scope, window) in changes {
         let sql = "INSERT INTO token_window (account, key, minute, tokens) VALUES (?1, ?2, ?3, ?4) \

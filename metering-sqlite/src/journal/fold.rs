@@ -151,7 +151,7 @@ impl Round {
         Ok(())
     }
 
-    /// How many accounts to fold for what came since the last slice.
+    /// How many accounts to fold for the changes since the last slice.
     fn due(&self, weight: usize, is_hasty: bool) -> usize {
         let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
         let due = (weight * accounts * PACE.0).div_ceil(PACE.1 * changes);

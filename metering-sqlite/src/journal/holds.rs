@@ -13,7 +13,7 @@ pub(crate) struct Holds {
     /// How many were settled. They are calls of the same row's usage, and counted for the rate limits when they were
     /// opened.
     pub(crate) settled: u32,
-    /// The change of what is held, in atoms.
+    /// The change of the held amount, in atoms.
     pub(crate) atoms: i64,
 }
 

@@ -108,7 +108,7 @@ fn hold(key: KeyHash) -> Posting {
     }
 }
 
-/// The capture of half of what is held.
+/// The capture of half of the held amount.
 fn capture(outcome: &Outcome) -> Option<Posting> {
     let Outcome::Decided(Decision::Accepted(receipt)) = outcome else { return None };
     receipt.hold_update(HoldAction::Capture { cost: Credits::BASE_CALL, may_exceed: false }).map(Posting::Hold)

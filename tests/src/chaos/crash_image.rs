@@ -20,7 +20,7 @@ pub(super) enum Unflushed {
     AnyPart,
 }
 
-/// The files of a folder, as the disk and its cache hold them.
+/// The files of a folder, on the disk and in its cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Disk(BTreeMap<String, File>);
 

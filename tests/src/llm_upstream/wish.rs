@@ -1,4 +1,4 @@
-//! Reads a request as carelessly as possible, and decides what is done for it.
+//! Reads a request as leniently as possible, and decides what to serve.
 //!
 //! Names match in any case and with or without underscores, the last of two equal names wins, `extra_body`, the query
 //! and forms override the body, and where members contradict each other, the more expensive one applies.
@@ -39,7 +39,7 @@ const PREMIUM: [(&str, &str); 8] = [
     ("promptcacheoptions", ""),
     ("accessprograms", ""),
 ];
-/// Headers that change what is done, or for whom.
+/// Headers that change the work, or its account.
 const PREMIUM_HEADERS: [&str; 4] = ["anthropic-beta", "openai-organization", "openai-project", "x-litellm-num-retries"];
 
 /// The work done for a request.

@@ -82,7 +82,7 @@ impl Owner {
         }
     }
 
-    /// Counts what was captured beyond a hold.
+    /// Counts the amount captured beyond a hold.
     pub(super) fn exceed_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
         for index in self.chain(key) {
             let issued = &mut self.issued[index];

@@ -91,7 +91,7 @@ impl<'s> Check<'s> {
     }
 }
 
-/// Whether a failure is that of the check, or of the one in `log_batch`: what this node remembered is out of date.
+/// Whether a failure is that of the check, or of the one in `log_batch`: this node's cache is out of date.
 pub(super) fn is_stale(failure: &Failure) -> bool {
     matches!(failure, Failure::Database(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO))
 }

@@ -1,4 +1,4 @@
-//! Requests to the provider, and the verification of what it responds with.
+//! Requests to the provider, and the verification of its responses.
 //!
 //! Metadata and keys are fetched when they are needed, kept for an hour, and fetched again for a token that is signed with
 //! an unknown key.

@@ -1,4 +1,4 @@
-//! Payments with requests: what a 402 says, and what a route can be paid with.
+//! Payments with requests: the offers of a 402, and the payment options of a route.
 //!
 //! Two conventions are in use for operations, and `x-payment-info` is both: `offers` is that of MPP
 //! (draft-payment-discovery), and `protocols` and `price` that of x402scan. Prices are advice; those of a 402 count.
@@ -56,7 +56,7 @@ pub(super) fn mpp_receipt_header() -> Header {
 
 /// The header with the signed receipt of the charge.
 pub(super) fn signed_receipt_header() -> Header {
-    header("A signed statement of what the request cost, for clients and routes that require one")
+    header("A signed statement of the request's charge, for clients and routes that require one")
 }
 
 fn header(description: &str) -> Header {

@@ -2,7 +2,7 @@
 
 use super::connection::MAX_HEADERS;
 
-/// Whether the upstream responded, but what it sent is not a response.
+/// Whether the upstream sent data that is not a response.
 pub(super) fn is_unreadable(error: &hyper::Error) -> bool {
     error.is_parse()
 }

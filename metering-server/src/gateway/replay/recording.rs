@@ -68,7 +68,7 @@ pub(super) enum End {
     Complete,
     /// It broke off, with this error.
     Broken(Arc<BodyError>),
-    /// It was given up.
+    /// The recording was dropped.
     GivenUp,
 }
 

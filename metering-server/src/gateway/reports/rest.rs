@@ -3,7 +3,7 @@
 //! A request whose client has gone no longer counts among the streams and requests of its key: reading the rest takes
 //! up to ten minutes, and pressing a Stop button sixteen times would lock the key for that long. It takes a slot here
 //! instead, so clients that disconnect on purpose do not get more concurrent work than these bounds allow. Without a
-//! slot, the rest is not read, and what was delivered is charged.
+//! slot, the rest is not read, and only the delivered part is charged.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,4 @@
-//! Settles the hold of one request, by what its response reported.
+//! Settles the hold of one request, by the usage that its response reported.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Settling {
         self.price.report().header_names().next().is_some()
     }
 
-    /// Captures what was reported, or settles the hold by its rule. `None` if it was settled before, or is still being
+    /// Captures the reported cost, or settles the hold by its rule. `None` if it was settled before, or is still being
     /// settled.
     pub(super) async fn settle(&self, reported: Reported) -> Option<HoldUpdated> {
         match reported {

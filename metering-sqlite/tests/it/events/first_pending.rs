@@ -30,7 +30,7 @@ struct World {
     sql: Connection,
     accounts: Vec<(AccountId, KeyHash)>,
     hooks: Vec<Webhook>,
-    /// Everything that was ever claimed: what ends may be stale.
+    /// All claims ever made: the attempt that ends may be stale.
     claimed: Vec<DueDelivery>,
     now: Timestamp,
 }

@@ -18,7 +18,7 @@ use crate::load::request;
 use crate::server::Server;
 use crate::shim::Shim;
 
-/// How much longer each flush takes while something is measured.
+/// The additional time of each flush during measurements.
 pub(super) const FLUSH_DELAY: Duration = Duration::from_millis(5);
 
 /// All that runs.
@@ -44,7 +44,7 @@ pub(super) struct Way {
 pub(super) enum Kind {
     /// It goes to the upstream alone.
     Direct,
-    /// It goes through the gateway, on a route that costs nothing.
+    /// It goes through the gateway, on a free route.
     NotMetered,
     /// It is charged, and forwarded while the charge is flushed.
     Overlapping,

@@ -1,4 +1,4 @@
-//! Sessions of browsers: what the cookie is like, what it is good for, and what ends it.
+//! Sessions of browsers: the cookie's attributes, its scope, and what ends it.
 
 use metering_tests::client::Client;
 use metering_tests::server::Server;

@@ -19,7 +19,7 @@ use crate::support::wait::until;
 
 const PATH: &str = "/mpp/ethPrice";
 const BASE_CALL: i64 = 1_000_000;
-/// The least time ahead, and some.
+/// A little more than the minimum lead time.
 const AHEAD: Duration = Duration::from_secs(19);
 
 fn catalogue(weight: i64) -> String {

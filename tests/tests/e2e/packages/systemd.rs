@@ -1,4 +1,4 @@
-//! The service under a real systemd, in a Debian that boots: what the unit says is what happens.
+//! The service under a real systemd, in a Debian that boots: the unit's settings take effect.
 
 use std::time::{Duration, Instant};
 
@@ -150,7 +150,7 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     assert_eq!(system.run("ls /var/lib/metering"), "metering.db\n");
     assert!(journal(&system).contains("shutting down: finishing accepted requests"), "{}", journal(&system));
 
-    // It is started at boot, and has what it had.
+    // It starts at boot, and has kept its data.
     drop(system);
     let system = BootedSystem::boot(&root);
     assert_eq!(property(&system, "ActiveState"), "active", "{}", journal(&system));

@@ -1,4 +1,4 @@
-//! A sink for usage: a receiver that adds up what it gets has what was charged.
+//! A sink for usage: a receiver that adds up its events gets the total of the charges.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};

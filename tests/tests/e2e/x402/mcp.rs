@@ -81,7 +81,7 @@ fn client_pays_with_a_key_and_without_and_gets_nothing_for_a_payment_that_fails(
         assert_eq!(balance(&market.server.client_with(&account.api_key)), left);
         assert_eq!(market.held_by(&payer), PURSE - UNITS, "{connection:?}");
     }
-    // Without a key, what is paid is of the account of the wallet.
+    // Without a key, the payment is credited to the wallet's account.
     for connection in [Connection::Streamable, Connection::Stock] {
         let payer = market.payer();
         let calls = call(&market, connection, &payer, None, BASE_TOOL, &json!({}), 2);
