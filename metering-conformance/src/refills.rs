@@ -238,8 +238,8 @@ pub async fn an_account_at_the_cap_had_its_turn(store: Arc<dyn RefillStore>) {
     assert_eq!(refill_all(&*store, after(41), 10).await, (2, 1_000 + 911));
 }
 
-/// A rule that is changed, or removed and set again, does not refill an account that had its turn in the period of the
-/// new rule.
+/// A rule that is changed, or removed and set again, does not refill an account that was already processed in the
+/// period of the new rule.
 pub async fn a_changed_rule_does_not_refill_again(store: Arc<dyn RefillStore>) {
     let customer = customer(&*store, 0).await;
     set(&*store, 5, 100, BudgetReset::Monthly).await;

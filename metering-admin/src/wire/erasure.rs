@@ -9,7 +9,7 @@ use super::AccountDocument;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EraseRequest {
-    /// Whether to erase who bought from receipts too. Without it, receipts for purchases keep that.
+    /// Whether to erase the buyer's details from receipts too. By default, receipts for purchases keep them.
     #[serde(default)]
     pub receipts: bool,
     /// Why, for the audit log.

@@ -259,7 +259,7 @@ pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
         .set(rounded(funds.balance.get()));
     gauge!(
         "metering_gas_wallet_transactions",
-        "Payments that the wallet can pay the gas of, by chain",
+        "The number of payments whose gas the wallet can pay, by chain",
         "chain_id" => chain
     )
     .set(rounded(funds.transactions()));

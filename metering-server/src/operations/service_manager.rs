@@ -70,7 +70,7 @@ async fn notify_watchdog(responds: &Check<()>, limit: Duration) {
     loop {
         match timeout(third, responds()).await {
             Ok(()) => system::alive(),
-            Err(_) => tracing::error!("the server's check of itself did not end; the watchdog is not notified"),
+            Err(_) => tracing::error!("the server's self-check did not finish; the watchdog is not notified"),
         }
         sleep(third).await;
     }

@@ -24,8 +24,8 @@ use crate::journal::sequence::{insert, newest_in_sequence};
 use crate::journal::{Change, Row, Snapshot, Touched, Unfolded};
 use crate::script::Statements;
 
-/// A generation of the cache ends when this many accounts, or secrets, were used in it; then all are forgotten that were
-/// not used since the one before. So at most twice as many are cached, and one more batch. An account with one secret
+/// A generation of the cache ends when this many accounts or secrets were used in it; entries that were not used since
+/// the previous one are then dropped. So at most twice as many are cached, plus one batch. An account with one secret
 /// takes about 240 bytes. Slightly less than seven eighths of a power of two: hash maps are then well filled.
 const GENERATION: usize = 212_992;
 
@@ -51,9 +51,9 @@ const _: () = assert!(size_of::<CachedSecret>() <= 16, "there may be hundreds of
 pub(crate) struct Cache {
     /// `None` until the journal was read.
     data_version: Option<i64>,
-    /// By the bytes of their hashes.
+    /// Secrets by the bytes of their hashes.
     secrets: Generations<[u8; 32], CachedSecret>,
-    /// When secrets stop working. Few do: those that were replaced with a grace period.
+    /// When secrets stop working: only those that were replaced with a grace period.
     expiring: HashMap<KeyHash, Timestamp>,
     accounts: Generations<i64, CachedAccount>,
     /// How many accounts were loaded since all were forgotten.

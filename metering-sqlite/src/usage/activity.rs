@@ -89,7 +89,7 @@ impl Entry {
         has_path
     }
 
-    /// Whether all else than id and time is the same.
+    /// Whether the two entries differ only in id and time.
     fn repeats(&self, last: &Self) -> bool {
         let Self { id: _, line, amount, kind, calls, created_at: _, path, key } = self;
         (line, amount, kind, calls, path, key)

@@ -1,4 +1,4 @@
-//! Programs of others that the benchmark uses where they are installed.
+//! Third-party programs that the benchmark uses where they are installed.
 
 use std::env;
 use std::io::Write;

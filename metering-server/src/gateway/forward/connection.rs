@@ -48,7 +48,7 @@ type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 impl UpstreamConnection {
     pub(super) async fn handshake(stream: Stream, place: usize) -> hyper::Result<Self> {
-        // Without TLS, the driver does not have the size of one with TLS.
+        // Open each kind separately, so the driver without TLS is smaller than the one with TLS.
         let (sender, driver) = match stream {
             Stream::Http(stream) => open(stream).await?,
             Stream::Https(stream) => open(stream).await?,

@@ -213,7 +213,7 @@ fn is_https(upstream: &Uri) -> bool {
     upstream.scheme() == Some(&Scheme::HTTPS)
 }
 
-/// The same TLS, which offers these protocols. Some servers choose by this (ALPN, RFC 7301).
+/// The same TLS configuration, offering these protocols (ALPN, RFC 7301). Some servers choose the protocol by ALPN.
 fn offering(tls: &ClientConfig, protocols: &[&[u8]]) -> ClientConfig {
     let mut offered = tls.clone();
     offered.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();

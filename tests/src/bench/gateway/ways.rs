@@ -46,7 +46,7 @@ impl Way {
     }
 }
 
-/// All ways to a response with `body` bytes, the yardstick first.
+/// All ways to a response with `body` bytes, the reference first.
 pub(super) fn ways(fleet: &Fleet, accounts: &Populated, body: usize) -> Vec<Way> {
     // All ways get the same bytes, with a key, apart from the path.
     let requests = |path: String| accounts.requests(|key| request("GET", &path, Some(key), &[]));

@@ -12,7 +12,7 @@ use crate::bench::sample::Sample;
 use crate::bench::{Failure, interrupt};
 use crate::process::reaped_time;
 
-/// By how much a measurement may be longer when wrk did not get to run.
+/// The maximum factor by which a measurement is extended when wrk got no processor time.
 const MAX_FACTOR: u32 = 64;
 
 const SCRIPT: &str = include_str!("load.lua");

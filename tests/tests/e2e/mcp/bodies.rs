@@ -121,7 +121,7 @@ fn body_that_does_not_fit_is_a_tool_error_and_costs_nothing() {
     let account = site.account("1");
     let file = site.write("bodies.json", &catalogue());
     let server = site.server().args(["--upstream", &upstream.url(), "--catalogue", file.to_str().unwrap()]).start();
-    // tool, arguments, the field that is named
+    // tool, arguments, the field that the error names
     let table = [
         ("bds_v1_chat", json!({}), "body"),
         ("bds_v1_chat", json!({"body": null}), "body"),
