@@ -124,7 +124,8 @@ pub async fn a_new_period_starts_without_earlier_holds(store: Verified<dyn Store
     assert_eq!(spent(&*store, &customer.id, &daily.id).await, 3);
 }
 
-/// A budget that is set or gets another period while holds are open counts those of its period, and of child keys.
+/// A budget that is set, or gets another period, while holds are open counts the holds of its period, including those
+/// of child keys.
 pub async fn a_budget_set_during_a_hold_counts_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;

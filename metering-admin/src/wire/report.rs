@@ -189,7 +189,7 @@ pub struct UnreportedRow {
     pub route_template: String,
     /// How many such requests it had.
     pub requests: u64,
-    /// How many of them cost all that was held.
+    /// How many of them cost the whole hold.
     pub in_full: u64,
     /// When the last one was settled, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]

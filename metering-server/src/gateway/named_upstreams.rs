@@ -1,6 +1,6 @@
 //! The upstreams that routes name: which one gets a request, and which one next if it fails.
 //!
-//! A request goes on to the next upstream only while nothing of a response has been passed on, and within the time that
+//! A request goes on to the next upstream only while no part of a response has been forwarded, and within the time that
 //! one upstream has to start its response: an attempt with an idempotency key counts as in progress for that long. If
 //! the failed upstream may have got the request, its method must be idempotent, unless the route allows retries.
 

@@ -112,7 +112,7 @@ impl LastSigned {
             .map_err(|_| Rollback::other_entries(epoch))
     }
 
-    /// Remembers a checkpoint that another node published, if the proof leads from it to the epoch. This node may sign
+    /// Stores a checkpoint that another node published, if the proof leads from it to the epoch. This node may sign
     /// next, and must notice if an old backup is restored before it does.
     ///
     /// # Errors

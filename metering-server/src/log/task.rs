@@ -99,7 +99,7 @@ impl LogTask {
         }
     }
 
-    /// Makes rounds until shutdown; none any more once the log must not be signed.
+    /// Makes rounds until shutdown, or until the log must not be signed any more.
     async fn repeat(&mut self, shutdown: &Shutdown) {
         let mut is_stopped = false;
         loop {

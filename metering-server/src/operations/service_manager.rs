@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::http::Shutdown;
 
-/// `READY=1` waits this long for `/ready` to say yes. The server accepts requests already, and its dependencies may be
+/// `READY=1` waits this long for `/ready` to succeed. The server accepts requests already, and its dependencies may be
 /// down for hours, during which `systemctl start` would not return.
 const READY_WAIT: Duration = Duration::from_secs(10);
 /// How often readiness is checked until then.

@@ -129,7 +129,7 @@ impl TopUps {
                 Ok(Some(payment)) => Charged::Payment(Box::new(payment)),
                 Ok(None) if charge.started_at.saturating_add(NEVER_MADE_AFTER) > now => return Ok(true),
                 Ok(None) => {
-                    // By a clock that is ahead, another process may still send it.
+                    // If this clock is ahead, another process may still send it.
                     if self.clock_watch.trusted_now(&*self.clock, &**store).await?.is_none() {
                         return Ok(true);
                     }

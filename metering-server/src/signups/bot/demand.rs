@@ -151,7 +151,7 @@ mod tests {
             }
             demand.signup(ip("198.51.100.1"), now);
         }
-        assert!(cheap <= 5, "{cheap} of a day's signups took the least work");
+        assert!(cheap <= 5, "{cheap} of a day's signups took the minimum work");
     }
 
     #[test]

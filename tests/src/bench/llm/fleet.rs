@@ -47,7 +47,7 @@ pub(super) enum Request {
     Document,
 }
 
-/// Where the response's cost is.
+/// The place of the cost in the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// No checks: nginx only forwards.
