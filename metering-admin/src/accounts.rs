@@ -27,7 +27,8 @@ impl Administration {
     /// An account matches if its id, agent name, email address or wallet contains the text. Case does not matter. A
     /// search reads whole pages of accounts until it has `limit`, so it may return more.
     ///
-    /// # Errors When the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn accounts(
         &self,
         search: Option<&str>,
@@ -56,7 +57,8 @@ impl Administration {
     /// The same, newest first, limited to those that match `filter`. A page may have fewer than `limit`, or none,
     /// although a next one follows.
     ///
-    /// # Errors When the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn newest_accounts(
         &self,
         search: Option<&str>,

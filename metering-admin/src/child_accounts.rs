@@ -10,7 +10,8 @@ use crate::wire::{AccountDocument, AccountFamilyDocument};
 impl Administration {
     /// The parent of an account, and its child accounts, oldest first, at most `limit` after `after`.
     ///
-    /// # Errors [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
     pub async fn family(
         &self,
         id: &AccountId,

@@ -22,7 +22,8 @@ use crate::error::AdminError;
 impl Administration {
     /// The keys of an account that are not deleted, oldest first, at most `limit` after `after`.
     ///
-    /// # Errors [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
     pub async fn keys(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<KeysDocument, AdminError> {
         let now = self.clock.now();
         let page = self.store.keys(id, after, limit, now.day()).await?;

@@ -65,8 +65,9 @@ impl Administration {
     /// One report per account, so that the cost depends on the requested days only; the daily totals would need the
     /// whole history.
     ///
-    /// # Errors [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails, or `after` is not a
-    /// cursor of this list.
+    /// # Errors
+    /// [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails, or `after` is not a cursor of
+    /// this list.
     pub async fn usage_of_accounts(
         &self,
         days: u32,
@@ -157,14 +158,16 @@ impl Administration {
 
     /// The payments that were credited, in the order recorded, at most `limit` after `after`.
     ///
-    /// # Errors When the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, AdminError> {
         Ok(self.store.payments(after, limit).await?)
     }
 
     /// The same, newest first, limited to those that match `filter`.
     ///
-    /// # Errors When the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn newest_payments(
         &self,
         filter: &PaymentFilter,

@@ -36,7 +36,8 @@ impl Administration {
     /// Deliveries to the webhooks of an account, or with `None` to all webhooks, newest first: at most `limit` after
     /// `after`.
     ///
-    /// # Errors [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
+    /// # Errors
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
     pub async fn deliveries(
         &self,
         account: Option<&AccountId>,

@@ -26,7 +26,8 @@ impl ReceiptsConfig {
 
     /// The accounts whose requests all get a receipt.
     ///
-    /// # Errors When one of them is not an account id.
+    /// # Errors
+    /// When one of them is not an account id.
     pub fn always(&self) -> Result<Vec<AccountId>, ConfigError> {
         let read = |id: &String| {
             id.parse::<AccountId>()
@@ -51,7 +52,8 @@ impl ReceiptsConfig {
 
 /// The keys in a file.
 ///
-/// # Errors Names the file and why it cannot be used.
+/// # Errors
+/// Names the file and why it cannot be used.
 pub fn read_key_ring(file: &Path) -> Result<KeyRing, String> {
     let about = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     let bytes = regular_file::read(file).map(Zeroizing::new).map_err(|error| about(&error))?;

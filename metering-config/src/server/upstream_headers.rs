@@ -69,7 +69,8 @@ impl UpstreamHeaders {
 
     /// The headers. Their values are marked as sensitive, so that they are not printed.
     ///
-    /// # Errors When a name or a value is not valid, or the gateway sets the header itself. The text contains no value.
+    /// # Errors
+    /// When a name or a value is not valid, or the gateway sets the header itself. The text contains no value.
     pub fn pairs(&self) -> Result<Vec<(HeaderName, HeaderValue)>, ConfigError> {
         self.pairs_of(SECTION)
     }

@@ -282,7 +282,8 @@ impl<C: Clock + Clone> Limits<C> {
 
 /// Counts one request of `who`.
 ///
-/// # Errors 429, whose message starts with `what`, when the quota is used up.
+/// # Errors
+/// 429, whose message starts with `what`, when the quota is used up.
 fn allow<K: Clone + Eq + Hash, C: Clock>(limiter: &Limiter<K, C>, who: &K, what: &str) -> Result<(), Problem> {
     limiter.check(who).map_err(|seconds| {
         let message = format!("{what}; try again in {seconds} s.");

@@ -51,7 +51,8 @@ pub(crate) fn refused(problem: Problem, headers: &HeaderMap) -> Reply {
 
 /// A page of another site must not sign a browser in to its own account: purchases would then go to that account.
 ///
-/// # Errors 403 when such a page sent the request, according to the browser.
+/// # Errors
+/// 403 when such a page sent the request, according to the browser.
 pub(crate) fn check_sign_in(headers: &HeaderMap) -> Result<(), Problem> {
     if is_from_elsewhere(headers) { Err(elsewhere()) } else { Ok(()) }
 }

@@ -55,7 +55,8 @@ impl Oidc {
 
     /// Who signed in. `code` is the authorization code, or the provider's error.
     ///
-    /// # Errors When no one signed in.
+    /// # Errors
+    /// When no one signed in.
     pub(super) async fn finish(
         &self,
         state: &str,

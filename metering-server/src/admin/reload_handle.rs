@@ -17,7 +17,8 @@ impl Reload {
         Self(Arc::new(reload))
     }
 
-    /// # Errors When the new configuration cannot be used. The text has the reason, without secrets.
+    /// # Errors
+    /// When the new configuration cannot be used. The text has the reason, without secrets.
     pub(super) fn run(&self) -> Reloading {
         (self.0)()
     }

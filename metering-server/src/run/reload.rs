@@ -113,8 +113,9 @@ impl Reloader {
     /// Reads the configuration again, and applies the changes. The log has the result. Of several waiting callers, one
     /// reloads for all.
     ///
-    /// # Errors When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The
-    /// text has the reason, without secrets.
+    /// # Errors
+    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text has the
+    /// reason, without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
         // A separate task: a caller that goes away must not let the next one start before the reload has ended.
         let reloader = Arc::clone(self);

@@ -140,7 +140,8 @@ impl WebhookClient {
 
     /// Sends a webhook. Any response is a result; whether its status means success is up to the caller.
     ///
-    /// # Errors When no response arrives.
+    /// # Errors
+    /// When no response arrives.
     pub(crate) async fn send(&self, request: WebhookRequest<'_>) -> Result<WebhookResponse, WebhookFailure> {
         let WebhookRequest { url, id, timestamp, signature, body } = request;
         let text = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookFailure::InvalidRequest);
@@ -154,7 +155,8 @@ impl WebhookClient {
 
     /// Posts a body. `now` is what a date in `Retry-After` is compared with.
     ///
-    /// # Errors When no response arrives.
+    /// # Errors
+    /// When no response arrives.
     pub(crate) async fn post(
         &self,
         url: &WebhookUrl,

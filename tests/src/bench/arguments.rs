@@ -159,7 +159,8 @@ impl Arguments {
 
     /// The servers to measure: at least one.
     ///
-    /// # Errors If one is missing; the message has the command that builds it.
+    /// # Errors
+    /// If one is missing; the message has the command that builds it.
     pub(super) fn servers(&self) -> Result<Vec<PathBuf>, String> {
         if self.servers.is_empty() {
             return Ok(vec![program::find("metering-server")?]);

@@ -76,8 +76,9 @@ impl<'s> Check<'s> {
 
     /// Begins the transaction, locks and checks.
     ///
-    /// # Errors An error that [`is_stale`] when a meter has changed. The transaction then does nothing, also in
-    /// statements that are on their way already.
+    /// # Errors
+    /// An error that [`is_stale`] when a meter has changed. The transaction then does nothing, also in statements that
+    /// are on their way already.
     pub(super) async fn run(&self, client: &Client) -> Result<()> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = &self.numbers;
         let (versions, alerts): ([&dyn Value; 3], [&dyn Value; 2]) =

@@ -30,8 +30,9 @@ pub(crate) struct GuideError {
 
 /// Reads the Markdown files of a folder, sorted by name. Hidden files and other files are ignored.
 ///
-/// # Errors When the folder or a page cannot be read, or a page is too large, is not text, or has a name that cannot be
-/// part of a path.
+/// # Errors
+/// When the folder or a page cannot be read, or a page is too large, is not text, or has a name that cannot be part of
+/// a path.
 pub(super) fn read(folder: &Path) -> Result<Vec<PageFile>, GuideError> {
     let wrong = |file: &Path, problem: String| GuideError { file: file.to_owned(), problem };
     let unreadable = |error: std::io::Error| wrong(folder, error.to_string());
