@@ -18,7 +18,7 @@ use crate::wire::{AccountDocument, CreateAccountRequest, EntryRequest, LimitsReq
 const PAGE: u32 = 1_000;
 /// How many such pages a search of the newest reads at most.
 const SEARCHED_PAGES: u32 = 50;
-/// The note of a grant that has none of its own.
+/// The note of a grant without its own note.
 const GRANT_NOTE: &str = "Granted by the operator";
 
 impl Administration {
@@ -28,7 +28,7 @@ impl Administration {
     /// search reads whole pages of accounts until it has `limit`, so it may return more.
     ///
     /// # Errors
-    /// When the store fails, or `after` is no cursor of this list.
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn accounts(
         &self,
         search: Option<&str>,
@@ -54,11 +54,11 @@ impl Administration {
         }
     }
 
-    /// The same, newest first, those that `filter` asks for. A page may have fewer than `limit`, or none, although a next one
-    /// follows.
+    /// The same, newest first, limited to those that match `filter`. A page may have fewer than `limit`, or none,
+    /// although a next one follows.
     ///
     /// # Errors
-    /// When the store fails, or `after` is no cursor of this list.
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn newest_accounts(
         &self,
         search: Option<&str>,
@@ -214,7 +214,7 @@ impl Administration {
         self.audited(target, args, |store, (id, ..)| Box::pin(before(store, id)), post, described).await
     }
 
-    /// Changes the rate limits; one that is not given stays as it is. Takes effect immediately.
+    /// Changes the rate limits; one that is not given is left unchanged. Takes effect immediately.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.

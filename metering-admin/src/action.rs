@@ -5,7 +5,7 @@ use metering_core::operators::Actor;
 use crate::error::AdminError;
 use crate::payments::Reason;
 
-/// Who acts, and why.
+/// The actor of an action, and the reason.
 ///
 /// ```
 /// use metering_admin::Action;

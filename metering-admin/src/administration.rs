@@ -14,7 +14,7 @@ use metering_core::store::FullStore;
 
 use crate::error::AdminError;
 
-/// Says why a catalogue cannot be served, if it cannot.
+/// The reason why a catalogue cannot be served, if it cannot.
 type FindConflict = dyn Fn(&Catalogue) -> Option<String> + Send + Sync;
 
 /// The use cases of operators on a store.
@@ -54,7 +54,7 @@ pub struct Administration {
     /// The recipients that plans may name, by chain, if not every one.
     pub(crate) recipients: Option<Vec<(u64, Address)>>,
     pub(crate) conflict: Arc<FindConflict>,
-    /// The rates of the currency in which receipts say what was paid.
+    /// The rates of the currency in which receipts show the value of payments.
     pub(crate) rates: Option<Arc<ExchangeRates>>,
 }
 
@@ -91,14 +91,14 @@ impl Administration {
         Self { catalogue: Some(catalogue), ..self }
     }
 
-    /// The same, where plans may name only these recipients, by chain, or the one that they have already. For callers who
-    /// are on the network: whoever gets hold of a token must not be able to redirect payments.
+    /// The same, where plans may name only these recipients, by chain, or the one that they have already. For callers
+    /// on the network: a stolen token must not be enough to redirect payments.
     #[must_use]
     pub fn with_recipients(self, recipients: Vec<(u64, Address)>) -> Self {
         Self { recipients: Some(recipients), ..self }
     }
 
-    /// The same, for a service that cannot serve every catalogue: `conflict` says why not.
+    /// The same, for a service that cannot serve every catalogue: `conflict` gives the reason.
     #[must_use]
     pub fn with_conflict(self, conflict: impl Fn(&Catalogue) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { conflict: Arc::new(conflict), ..self }

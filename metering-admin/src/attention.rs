@@ -1,5 +1,5 @@
-//! What needs an operator's attention: payments that nobody claimed, usage that was not paid, webhooks that fail, and
-//! accounts that run out.
+//! What needs an operator's attention: unclaimed payments, unpaid usage, failing webhooks, and accounts that run out of
+//! credits.
 
 use std::cmp::Reverse;
 
@@ -28,9 +28,9 @@ const READS: usize = 10;
 /// delivery for each account; every other webhook has one.
 const WITH_OWN: char = 'o';
 const WITHOUT_OWN: char = 'c';
-/// The days whose usage says how fast credits are used.
+/// The days of usage from which the burn rate is computed.
 const DAYS: u32 = 7;
-/// How many of a wallet's accounts are looked at, and how many of the entries and purchases of each.
+/// How many of a wallet's accounts are read, and how many entries and purchases of each.
 const ACCOUNTS: usize = 3;
 const ENTRIES: u32 = 100;
 const PURCHASES: usize = 3;
@@ -119,8 +119,8 @@ impl Administration {
         Ok(sinks.filter_map(|sink| sink.failing_since(now).map(|since| failing(sink, since))).collect())
     }
 
-    /// The newest payments that nobody claimed, at most `limit` after a cursor, and how many there are in all: what is known
-    /// about them, the plan with the nearest price, and what the wallet's accounts bought before. `chains` are those that are
+    /// The newest unclaimed payments, at most `limit` after a cursor, and how many there are in all: their status, the
+    /// plan with the nearest price, and what the wallet's accounts bought before. `chains` are those that are
     /// configured, by their names.
     ///
     /// # Errors
@@ -204,8 +204,8 @@ pub fn runways_after(
     Ok(Page { items: shown.iter().map(|runway| RunwayDocument::new(runway, DAYS)).collect(), next })
 }
 
-/// The last account of the page before, as it was then. It may have changed or be gone. Any name will do: nothing is ordered
-/// by it.
+/// The last account of the previous page, in its state at that time. It may have changed or be gone. Any name will do:
+/// nothing is ordered by it.
 fn runway_of_cursor(cursor: &Cursor, agent_name: AgentName) -> Option<AccountRunway> {
     let (balance, rest) = cursor.as_str().split_once('.')?;
     let (used, account) = rest.split_once('.')?;

@@ -28,7 +28,7 @@ impl<'a> Target<'a> {
         Self::named(audit, subject, action)
     }
 
-    /// The same of an action that is no call.
+    /// The same, for an action that is not a call.
     pub(crate) fn named(audit: Audit, subject: impl ToString, action: &'a Action) -> Self {
         Self { name: audit.name, subject: subject.to_string(), request: NOTHING.to_owned(), action }
     }
@@ -48,7 +48,7 @@ impl<'a> Target<'a> {
 /// The request of an action without parameters.
 const NOTHING: &str = "{}";
 
-/// A request for the audit log, without its reason, which has a place of its own.
+/// A request for the audit log, without its reason, which is in a separate field.
 pub(crate) fn requested(request: &impl Serialize) -> String {
     json(request).unwrap_or_else(|| NOTHING.to_owned())
 }
@@ -69,7 +69,7 @@ where
     Box::pin(std::future::ready(Ok(None)))
 }
 
-/// What an action does in its transaction.
+/// The steps of an action in its transaction.
 struct Steps<A, T, E> {
     entry: NewAuditEntry,
     args: A,
@@ -110,8 +110,8 @@ impl Administration {
     /// Takes an action and logs it, in one transaction. `before` describes its subject, and `after` what became of it.
     ///
     /// If `before` fails, there is no subject, and nothing to log. If `act` fails, nothing that it wrote stays, and the
-    /// refusal is logged. If the store fails, neither the action nor an entry stays, unless the outcome of the commit is
-    /// unknown: then the log says whether the action was taken.
+    /// refusal is logged. If the store fails, neither the action nor an entry stays, unless the outcome of the commit
+    /// is unknown: then the log shows whether the action was taken.
     pub(crate) async fn audited<A, T, E>(
         &self,
         target: Target<'_>,

@@ -23,9 +23,9 @@ use crate::error::AdminError;
 
 /// A call of the operators' API.
 pub trait AdminCall: Call<Body: Body, Reply: Document> {
-    /// What it is called in the audit log; `None` for what only reads.
+    /// Its name in the audit log; `None` for what only reads.
     const AUDIT: Option<Audit> = None;
-    /// What the caller must be: a [`Viewer`], or a manager who takes an [`Action`](crate::Action).
+    /// The required caller: a [`Viewer`], or a manager who takes an [`Action`](crate::Action).
     type By: Authority;
 
     /// Does it.
@@ -43,7 +43,7 @@ pub trait AdminCall: Call<Body: Body, Reply: Document> {
 /// A call being done. Boxed, so that calls are compiled here, and not in every program that makes them.
 pub type Running<'a, C> = Pin<Box<dyn Future<Output = Outcome<C>> + Send + 'a>>;
 
-/// What comes of a call.
+/// The result of a call.
 pub type Outcome<C> = Result<<C as Call>::Reply, AdminError>;
 
 /// Operators may make the calls.

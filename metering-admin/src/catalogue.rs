@@ -7,7 +7,7 @@ use metering_core::catalogue::{Catalogue, Pricing, Route};
 use crate::wire::{CatalogueCheckDocument, RouteChange};
 
 /// Checks the text of a catalogue file, and compares its prices with those of the catalogue that is served. `conflict`
-/// says why a server cannot serve a valid catalogue, if it cannot.
+/// gives the reason why a server cannot serve a valid catalogue, if it cannot.
 ///
 /// ```
 /// use metering_core::Catalogue;

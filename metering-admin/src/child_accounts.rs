@@ -1,4 +1,4 @@
-//! Whose child an account is, and which children it has, as operators see it.
+//! The parent and the children of an account, for operators.
 
 use metering_core::access::AccountId;
 use metering_core::store::Cursor;
@@ -11,7 +11,7 @@ impl Administration {
     /// The parent of an account, and its child accounts, oldest first, at most `limit` after `after`.
     ///
     /// # Errors
-    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is no cursor of this list.
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
     pub async fn family(
         &self,
         id: &AccountId,

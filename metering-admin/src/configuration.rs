@@ -8,8 +8,8 @@ use crate::error::AdminError;
 use crate::wire::ReloadDocument;
 
 impl Administration {
-    /// Reloads, and logs it with what came of it. `reload` is the server's own: the store has no configuration, so the
-    /// entry follows the reload, which is not begun when the store cannot be written to.
+    /// Reloads, and logs the reload with its outcome. `reload` is the server's own: the store has no configuration, so
+    /// the entry follows the reload, which is not begun when the store cannot be written to.
     ///
     /// # Errors
     /// Those of `reload`, or when the store fails.

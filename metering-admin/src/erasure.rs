@@ -1,4 +1,4 @@
-//! Erases what is stored of the owner of an account.
+//! Erases the personal data of the owner of an account.
 
 use metering_core::access::AccountId;
 use metering_core::clock::Timestamp;
@@ -11,7 +11,7 @@ use crate::error::AdminError;
 use crate::wire::{EraseRequest, ErasureDocument};
 
 impl Administration {
-    /// What [`Administration::erase_account`] would change.
+    /// The changes that [`Administration::erase_account`] would make.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.
@@ -20,7 +20,7 @@ impl Administration {
         Ok(ErasureDocument::from(&found))
     }
 
-    /// Erases what is stored of the owner of an account, and revokes the account. Its postings stay, under its id.
+    /// Erases the personal data of the owner of an account, and revokes the account. Its postings stay, under its id.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.
@@ -31,7 +31,7 @@ impl Administration {
         request: &EraseRequest,
     ) -> Result<ErasureDocument, AdminError> {
         type Args = (AccountId, bool, Timestamp);
-        // The log does not get what the account was before.
+        // The log does not get the earlier state of the account.
         let exists: Step<Args, Option<String>, _> =
             |store, (id, ..)| Box::pin(async move { locked(store, id).await.map(|_| None) });
         let erase: Step<Args, _, _> = |store, (id, receipts, now)| {

@@ -32,7 +32,7 @@ impl Administration {
         .await
     }
 
-    /// What [`Administration::import_accounts`] would do. Writes nothing.
+    /// The result that [`Administration::import_accounts`] would have. Writes nothing.
     ///
     /// # Errors
     /// When the store fails.

@@ -23,7 +23,7 @@ impl Administration {
     /// The keys of an account that are not deleted, oldest first, at most `limit` after `after`.
     ///
     /// # Errors
-    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is no cursor of this list.
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
     pub async fn keys(&self, id: &AccountId, after: Option<&Cursor>, limit: u32) -> Result<KeysDocument, AdminError> {
         let now = self.clock.now();
         let page = self.store.keys(id, after, limit, now.day()).await?;
@@ -115,7 +115,7 @@ impl Administration {
         Ok((self.audited(target, new, of_account, create, json).await?, secret))
     }
 
-    /// Changes the terms of a key; what is not given stays as it is. Takes effect immediately.
+    /// Changes the terms of a key; terms that are not given are left unchanged. Takes effect immediately.
     ///
     /// # Errors
     /// As [`Administration::create_key`], [`AdminError::NotFound`], and [`AdminError::Conflict`] for what the account's
@@ -133,7 +133,7 @@ impl Administration {
         self.changed(target, (id, key), KeyChange::Terms(Box::new(change)), now).await
     }
 
-    /// Replaces the secret of a key. The old one stops working, at once or after the grace period that is asked for.
+    /// Replaces the secret of a key. The old one stops working, immediately or after the requested grace period.
     ///
     /// # Errors
     /// [`AdminError::Invalid`] for a grace period of more than a week, [`AdminError::NoSuchAccount`],
@@ -153,7 +153,7 @@ impl Administration {
         Ok((self.changed(target, (id, key), rotation, now).await?, secret))
     }
 
-    /// Deletes a key for good, and its child keys. Its usage stays in the reports.
+    /// Deletes a key permanently, with its child keys. Its usage stays in the reports.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], [`AdminError::NotFound`], [`AdminError::Conflict`] for the account's first key or

@@ -1,4 +1,4 @@
-//! What the actions of the audit log are called for people.
+//! The display names of the actions of the audit log.
 
 use std::collections::BTreeMap;
 

@@ -48,15 +48,15 @@ impl Administration {
         self.audited(target, args, nothing, begin, |epoch| json(&serde_json::json!({ "epoch": epoch.number }))).await
     }
 
-    /// Deletes the bundles of an epoch below an index, except those that the log needs to go on. Returns how many were
-    /// deleted. After an interruption, call it again.
+    /// Deletes the bundles of an epoch below an index, except those that the log needs to continue. Returns how many
+    /// were deleted. After an interruption, call it again.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn prune_log(&self, action: &Action, epoch: &LogEpoch, below: u64) -> Result<u64, AdminError> {
         let target = Target::named(LOG_PRUNE, &epoch.origin, action);
         let target = target.asked(requested(&serde_json::json!({ "below_bundle": below })));
-        // From here on they are no longer served; the rows are deleted afterwards, in slices.
+        // From now on they are not served; the rows are deleted afterwards, in slices.
         let withdraw: Step<(u32, u64), u64, AdminError> =
             |store, (epoch, below)| Box::pin(async move { Ok(store.prune_log(*epoch, *below, 0).await?) });
         self.audited(target, (epoch.number, below), nothing, withdraw, |_| None).await?;

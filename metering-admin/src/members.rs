@@ -1,4 +1,4 @@
-//! Who belongs to an account, as operators see it.
+//! The members of an account, for operators.
 
 use metering_core::access::AccountId;
 use metering_core::wire::MemberDocument;
@@ -11,7 +11,7 @@ use crate::wire::AccountMembersDocument;
 const LOGGED: u32 = 100;
 
 impl Administration {
-    /// The members of an account, its open invitations, and the newest entries of its own log.
+    /// The members of an account, its open invitations, and the newest entries of its log.
     ///
     /// # Errors
     /// [`AdminError::NoSuchAccount`], or when the store fails.

@@ -1,7 +1,7 @@
 //! Payments that arrived on the chains: which account has them, and assigning unclaimed ones.
 //!
-//! [`scan`] only reads. [`assign`] credits a payment once, whoever asks and however often, because the store records
-//! each transaction with the credits that it bought.
+//! [`scan`] only reads. [`assign`] credits a payment once, no matter how often it is called and by whom, because the
+//! store records each transaction with the credits that it bought.
 
 mod assign;
 mod chain;

@@ -19,7 +19,7 @@ impl Administration {
         Ok(self.store.plans().await?)
     }
 
-    /// Saves a plan, in place of the one with the same id and chain.
+    /// Saves a plan, replacing the one with the same id and chain.
     ///
     /// # Errors
     /// [`AdminError::Invalid`], [`AdminError::Forbidden`] for a recipient that may not be named, or when the store fails.
@@ -49,7 +49,7 @@ impl Administration {
         self.audited(target, (plan, is_allowed), before, put, json).await
     }
 
-    /// Saves several plans, all or none, in place of those with the same ids and chains.
+    /// Saves several plans, all or none, replacing those with the same ids and chains.
     ///
     /// # Errors
     /// As [`Administration::put_plan`].

@@ -22,12 +22,12 @@ use crate::wire::{RehearsalDocument, RehearsedAccount, RehearsedRoute, Rehearsed
 const PAGE: u32 = 1_000;
 
 impl Administration {
-    /// What the usage of the last `days` UTC days, today included, would have cost with the catalogue `new`. `old` is the
-    /// catalogue that was in force, if it is known: without it, fewer amounts are exact. Lists the `top` routes and
+    /// The cost of the usage of the last `days` UTC days, including today, with the catalogue `new`. `old` is the
+    /// catalogue that was in force, if available: without it, fewer amounts are exact. Lists the `top` routes and
     /// accounts that change most; the sums are over all.
     ///
-    /// Who would have run out is found by a replay of each account's days: its credits of a day count from the day's
-    /// start, and its balance is looked at once, at the day's end.
+    /// A replay of each account's days finds who would have run out: its credits of a day count from the day's start,
+    /// and its balance is checked once, at the day's end.
     ///
     /// # Errors
     /// [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails.
@@ -41,7 +41,7 @@ impl Administration {
         self.rehearse_with_progress(new, old, days, top, &()).await
     }
 
-    /// As [`Administration::rehearse`], and says how many accounts were read.
+    /// As [`Administration::rehearse`], and returns how many accounts were read.
     ///
     /// # Errors
     /// As [`Administration::rehearse`].
@@ -55,7 +55,7 @@ impl Administration {
     ) -> Result<RehearsalDocument, AdminError> {
         let days = DayRange::last_days(self.clock.now(), days);
         let repricing = Repricing::new(old, new);
-        // What came before in the month decides which tier the first requests are in.
+        // The month's earlier requests determine the tier of the first requests.
         let first = if repricing.depends_on_month() { days.first.month().start().day() } else { days.first };
         let counted = DayRange { first, ..days };
         let mut rehearsal = Rehearsal::new(top, days);
@@ -69,8 +69,7 @@ impl Administration {
                     continue;
                 }
                 totals.sort_by_key(|total| total.day);
-                // The opening balance comes from one consistent read, so that it does not depend on what is charged
-                // meanwhile.
+                // The opening balance comes from one consistent read, so concurrent charges do not change it.
                 let Some(report) = self.store.usage_report(&account.id, days).await? else { continue };
                 let used = Credits::checked_sum(report.by_day.iter().map(|day| day.credits_used));
                 let opening = used
@@ -108,7 +107,7 @@ fn out_of_range() -> AdminError {
     AdminError::OutOfRange("a sum of the rehearsal is out of range; rehearse fewer days".to_owned())
 }
 
-/// What was found so far.
+/// The results so far.
 struct Rehearsal {
     days: DayRange,
     totals: RehearsedUsage,
@@ -196,7 +195,7 @@ impl Rehearsal {
     }
 }
 
-/// A daily total, and what it would have been.
+/// A daily total, and the total with the new prices.
 fn row(total: &DailyTotal, repriced: Repriced) -> Option<RehearsedUsage> {
     let (calls, before) = (total.calls, total.credits_used);
     let row = RehearsedUsage { calls, credits_before: before, ..RehearsedUsage::default() };

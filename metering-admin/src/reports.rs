@@ -66,8 +66,8 @@ impl Administration {
     /// whole history.
     ///
     /// # Errors
-    /// [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails, or `after` is no cursor of this
-    /// list.
+    /// [`AdminError::OutOfRange`] when a sum cannot be held, or when the store fails, or `after` is not a cursor of
+    /// this list.
     pub async fn usage_of_accounts(
         &self,
         days: u32,
@@ -159,15 +159,15 @@ impl Administration {
     /// The payments that were credited, in the order recorded, at most `limit` after `after`.
     ///
     /// # Errors
-    /// When the store fails, or `after` is no cursor of this list.
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn payments(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<PaymentRecord>, AdminError> {
         Ok(self.store.payments(after, limit).await?)
     }
 
-    /// The same, newest first, those that `filter` asks for.
+    /// The same, newest first, limited to those that match `filter`.
     ///
     /// # Errors
-    /// When the store fails, or `after` is no cursor of this list.
+    /// When the store fails, or `after` is not a cursor of this list.
     pub async fn newest_payments(
         &self,
         filter: &PaymentFilter,
@@ -193,7 +193,7 @@ impl Administration {
         self.audit_entries(query, limit).await
     }
 
-    /// The entries of the audit log that a query asks for, newest first, at most `limit`.
+    /// The entries of the audit log that match a query, newest first, at most `limit`.
     ///
     /// # Errors
     /// When the store fails.

@@ -1,4 +1,4 @@
-//! What past usage would have cost with another catalogue: the rules, without a store.
+//! The cost of past usage with another catalogue: the rules, without a store.
 //!
 //! Only daily totals are kept, not single requests. A new amount is therefore exact only if the total determines the
 //! price of every request; otherwise it is marked as an estimate.
@@ -12,7 +12,7 @@ use metering_core::catalogue::{Catalogue, Pricing, Ratio, Route, fixed_price};
 use metering_core::clock::{Day, Month};
 use metering_core::usage::DailyTotal;
 
-/// The price of past usage with a new catalogue, given the old one if it is known.
+/// The price of past usage with a new catalogue, given the old one if available.
 pub(crate) struct Repricing<'c> {
     old: Option<Routes<'c>>,
     new: Routes<'c>,
@@ -21,7 +21,7 @@ pub(crate) struct Repricing<'c> {
 /// Routes by template and method.
 type Routes<'c> = HashMap<(&'c str, &'c str), &'c Route>;
 
-/// What a daily total would have been.
+/// A daily total with the new prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Repriced {
     /// This, to the atom.
@@ -29,7 +29,7 @@ pub(crate) enum Repriced {
     /// This, if every request that was recorded was delivered; or, for a price by usage, to within an atom per request.
     /// For volume tiers, also unless places that refunds gave back were left at the end of a month.
     Estimate(Credits),
-    /// Not known: the new price depends on what was not recorded.
+    /// Unknown: the new price depends on data that was not recorded.
     Unknown,
     /// Nothing: the new catalogue does not have the route.
     Removed,
@@ -44,12 +44,12 @@ impl<'c> Repricing<'c> {
         Self { old: old.map(routes), new: routes(new) }
     }
 
-    /// Whether new prices depend on what came before in the month.
+    /// Whether new prices depend on earlier requests of the month.
     pub(crate) fn depends_on_month(&self) -> bool {
         self.new.values().any(|route| route.volume_tiers().is_some())
     }
 
-    /// What `total` would have been. `month` counts the requests of its account, whose totals must be passed in the
+    /// `total` with the new prices. `month` counts the requests of its account, whose totals must be passed in the
     /// order of their days, from the first of a month on. `None` when that is out of range.
     pub(crate) fn of<'t>(&self, total: &'t DailyTotal, month: &mut MonthCounts<'t>) -> Option<Repriced> {
         let (key, model) = ((total.line.template(), &*total.line.http_method), total.line.model());
@@ -115,7 +115,7 @@ fn reprice(old: Option<&Pricing>, new: &Pricing, calls: u64, used: Credits) -> O
     let Some(ratio) = old.and_then(|old| Ratio::between(old, new)) else { return Some(Repriced::Unknown) };
     match new {
         Pricing::ByUsage(_) if old != Some(new) => ratio.rounded_up(used).map(Repriced::Estimate),
-        // An amount that is no whole number of atoms was charged at another price than the old catalogue's.
+        // An amount that is not a whole number of atoms was charged at a different price than the old catalogue's.
         _ => Some(ratio.applied_to(used).map_or(Repriced::Unknown, Repriced::Exact)),
     }
 }
@@ -141,9 +141,9 @@ pub(crate) struct AccountDay {
     /// Bought and granted.
     pub(crate) added: Credits,
     pub(crate) calls: u64,
-    /// What the usage cost.
+    /// The charge for the usage.
     pub(crate) before: Credits,
-    /// What it would have cost.
+    /// The charge for it with the new prices.
     pub(crate) after: Credits,
 }
 
@@ -156,9 +156,9 @@ pub(crate) struct Replayed {
     pub(crate) balance: Credits,
 }
 
-/// Replays days in ascending order from an opening balance. `cost` says which of a day's two costs to take.
+/// Replays days in ascending order from an opening balance. `cost` picks one of a day's two costs.
 ///
-/// The order of events within a day is not known: credits count from its start, and the balance is checked once, at its
+/// The order of events within a day is unknown: credits count from its start, and the balance is checked once, at its
 /// end. `None` when a balance is out of range.
 pub(crate) fn replay(
     opening: Credits,

@@ -17,11 +17,11 @@ use crate::wire::{AccountRequestDocument, AccountRequestsDocument};
 /// an impossible one.
 const FIRST_TIME: Timestamp = Timestamp::from_unix_millis(1_767_225_600_000);
 
-/// A request that holds no credits.
+/// A request without a hold.
 pub(crate) enum Unheld {
-    /// It was charged at once.
+    /// It was charged immediately.
     Charged { account: AccountId, request: Box<AccountRequestDocument>, version: Option<PriceNumber>, at: Timestamp },
-    /// There is no charge to show: why, and the account if it is known.
+    /// There is no charge to show: the reason, and the account if known.
     Unknown { account: Option<AccountId>, why: String },
 }
 
@@ -38,9 +38,9 @@ impl Administration {
         Ok(AccountRequestsDocument { requests })
     }
 
-    /// A request of any account whose credits are held, or were held until it was settled, or that was charged at once.
-    /// The store keeps settled ones for [`Hold::RETENTION`](metering_core::charging::Hold::RETENTION), and other charges
-    /// as long as they are among the account's recent activity.
+    /// A request of any account: its credits are held, or were held until it was settled, or it was charged
+    /// immediately. The store keeps settled ones for [`Hold::RETENTION`](metering_core::charging::Hold::RETENTION), and
+    /// other charges as long as they are among the account's recent activity.
     ///
     /// # Errors
     /// [`AdminError::NotFound`], or when the store fails.
@@ -58,7 +58,7 @@ impl Administration {
         Ok(AccountRequestDocument::new(&hold, &keys))
     }
 
-    /// What is known of a request for which the store has no hold.
+    /// The available details of a request for which the store has no hold.
     pub(crate) async fn unheld(&self, id: &HoldId) -> Result<Unheld, AdminError> {
         let Some(found) = ChargedRequest::find(&*self.store, id, None).await? else {
             return Ok(Unheld::Unknown { account: None, why: self.why_unknown(id) });

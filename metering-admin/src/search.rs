@@ -1,4 +1,4 @@
-//! One search for everything: the form of the text says what it is, and each is found by an index.
+//! One search for everything: the form of the text determines its kind, and an index finds each kind.
 
 use metering_core::access::{Account, AccountId, AgentName, AgentNameError, Email, KeyId};
 use metering_core::chains::{Address, TxHash};
@@ -20,16 +20,16 @@ use crate::wire::{
     SearchDocument,
 };
 
-/// The most of each kind that a search returns.
+/// The maximum number of results of each kind.
 const MOST: u32 = 20;
 
 /// The processor whose payments this service takes itself.
 const STRIPE: &str = "stripe";
 
-/// How often a balance is read again if charges change it meanwhile.
+/// How often to read a balance again if concurrent charges change it.
 const ATTEMPTS: usize = 3;
 
-/// What a text is.
+/// The kind of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Term {
     Transaction(TxHash),
@@ -85,7 +85,7 @@ impl Term {
         let exact = exact.or_else(|| text.parse().map(Self::Request).ok());
         match exact {
             Some(exact) => Ok(exact),
-            // Whatever else it is, nobody has it in a name, and it may be what a store does not take, such as U+0000.
+            // Such a text is in no name, and a store may reject it, for example U+0000.
             None if text.parse::<AgentName>().is_err() && text.parse::<ConsecutiveNumber>().is_err() => {
                 Err(wrong("q", AgentNameError))
             }
@@ -108,7 +108,7 @@ impl Term {
     }
 }
 
-/// What was found, before it is written.
+/// The results, before they become a document.
 #[derive(Default)]
 struct Found {
     accounts: Vec<Account>,
@@ -125,7 +125,7 @@ impl Administration {
     ///
     /// # Errors
     /// [`AdminError::Request`] when the text is a secret or has the form of something that it is not, or when the store
-    /// fails, or `after` is no cursor of this list.
+    /// fails, or `after` is not a cursor of this list.
     pub async fn search(&self, text: &str, after: Option<&Cursor>) -> Result<SearchDocument, AdminError> {
         let term = Term::read(text)?;
         let found = match &term {
@@ -151,7 +151,7 @@ impl Administration {
                     Some(number) => self.store.payment_by_number(number).await?,
                     None => None,
                 };
-                // An id of Stripe has the form of a name, and is known without the processor's.
+                // An id of Stripe has the form of a name, and needs no processor's name.
                 let at_stripe = ProcessorRef::new(STRIPE, prefix).ok().filter(|_| accounts.is_empty());
                 match (numbered, at_stripe) {
                     (Some(payment), _) => Found { next, ..self.with_accounts(vec![payment]).await? },

@@ -37,7 +37,7 @@ impl Administration {
     /// `after`.
     ///
     /// # Errors
-    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is no cursor of this list.
+    /// [`AdminError::NoSuchAccount`], or when the store fails, or `after` is not a cursor of this list.
     pub async fn deliveries(
         &self,
         account: Option<&AccountId>,

@@ -24,7 +24,8 @@ pub struct StorePlace {
     pub data: Option<PathBuf>,
     /// The database URL; it takes precedence over `data`.
     pub database: Option<DatabaseUrl>,
-    /// A file with the database URL; it takes precedence over `data`, and `database` over it.
+    /// A file with the database URL, for a URL with a password. It takes precedence over `data`; `database` takes
+    /// precedence over it.
     pub database_file: Option<PathBuf>,
 }
 

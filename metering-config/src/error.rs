@@ -36,7 +36,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// An error in a key, before it is known where the key was set.
+    /// An error in a key, before the source that set the key is looked up.
     pub fn key(key: impl Into<String>, problem: impl ToString) -> Self {
         Self::Key { key: key.into(), problem: problem.to_string() }
     }

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::Path;
 
-/// The largest file that is read. Chains of certificates have a few kilobytes.
+/// The largest file that is read. A chain of certificates has a few kilobytes.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// What is in a regular file, or one that a link leads to. Blocks for as long as the file system does.
+/// The contents of a regular file; symbolic links are followed. Blocks for as long as the file system does.
 ///
 /// # Errors
 /// When it cannot be read, is larger than 1 MiB, or is a pipe, a device or a folder.

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 
 use crate::ConfigError;
 
-/// What a file holds, without white space around it.
+/// The contents of a file, without surrounding white space.
 pub(crate) fn read(key: &str, file: &Path) -> Result<Zeroizing<String>, ConfigError> {
     let unreadable = |error| ConfigError::key(key, format_args!("{}: {error}", file.display()));
     let text = Zeroizing::new(std::fs::read_to_string(file).map_err(unreadable)?);

@@ -1,4 +1,4 @@
-//! The server's configuration: its keys, their defaults and what they must be.
+//! The server's configuration: its keys, their defaults and their constraints.
 
 mod authorize;
 mod brand;
@@ -108,7 +108,7 @@ section! {
     data: PathBuf = PathBuf::from(DEFAULT_DATA),
     /// The database URL; by default `sqlite:DATA/metering.db`.
     database: Option<DatabaseUrl>,
-    /// A file with the database URL, for one with a password; `database` takes precedence.
+    /// A file with the database URL, for a URL with a password; `database` takes precedence.
     database_file: Option<PathBuf>,
     /// The service behind the gateway, for routes that name no other; by default the sample feed.
     upstream: Option<String>,
@@ -140,7 +140,7 @@ section! {
     authorize: AuthorizeConfig,
     /// The MCP server: routes as tools for agents.
     mcp: McpConfig,
-    /// Programs that get a key by their owner's consent.
+    /// Programs that get a key with their owner's consent (OAuth).
     oauth: OAuthConfig,
     /// How charges are committed.
     meter: MeterLimits,
@@ -154,11 +154,11 @@ section! {
     smtp: Option<SmtpConfig>,
     /// Webhooks: those of customers, and the operator's own.
     webhooks: WebhooksConfig,
-    /// For how many days records of what people did are kept.
+    /// How many days to keep records of activity.
     retention: RetentionConfig,
-    /// Where usage is sent to be analysed.
+    /// Usage sinks.
     usage: UsageConfig,
-    /// Payable 402s: what agents can pay with their requests, and how that is settled.
+    /// Payable 402s: payments that agents send with their requests, and how they are settled.
     pay: PayConfig,
     /// Selling plans by card; without it no cards are accepted.
     stripe: Option<StripeConfig>,
@@ -170,11 +170,11 @@ section! {
     terms: TermsConfig,
     /// Name, texts, mark and accent colour of the browser pages.
     brand: BrandConfig,
-    /// The operator's own pages next to the guides.
+    /// The pages at `/docs`: the operator's own guides.
     docs: DocsConfig,
     /// Who operates the service: the seller named on receipts.
     operator: OperatorConfig,
-    /// What receipts of payments say, and which requests get signed ones.
+    /// Receipts of payments, and signed receipts of requests.
     receipts: ReceiptsConfig,
     /// The built-in sample feed.
     sample: SampleConfig,
@@ -264,7 +264,7 @@ impl Config {
         self.signup.verify_email.unwrap_or(self.smtp.is_some())
     }
 
-    /// Origins whose pages may call the service: those that the operator listed, and that of our own pages, from which
+    /// Origins whose pages may call the service: those that the operator listed, and the origin of our own pages, where
     /// customers try the metered routes.
     pub fn web_origins(&self) -> impl Iterator<Item = WebOrigin> {
         let pages = self.pages_url.as_deref().and_then(|url| url.parse().ok());

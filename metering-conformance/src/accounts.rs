@@ -14,7 +14,7 @@ use super::scene::{
     refused,
 };
 
-/// A new account has the fields it was created with, whichever way it is looked up.
+/// A new account has the fields it was created with, in every kind of lookup.
 pub async fn a_new_account_is_found_as_it_was_made(store: Arc<dyn Store>) {
     let payer = Some(Payer { address: Address::from_bytes([0xAB; 20]), chain_id: 8453 });
     let limits = RateLimits::per_minute(7).and_per_day(u32::MAX);

@@ -21,7 +21,7 @@ async fn all_activity(store: &dyn Store, id: &metering_core::AccountId) -> Vec<A
     store.activity(id, u32::MAX).await.unwrap()
 }
 
-/// What a query finds, and the `before` of the entries that follow.
+/// The entries of a query, and the `before` of the next page.
 async fn search(
     store: &dyn Store,
     id: &metering_core::AccountId,
@@ -73,7 +73,7 @@ pub async fn activity_entries_describe_their_change(store: Arc<dyn Store>) {
     assert_eq!(without_id(ledger), expected);
 }
 
-/// Usage and ledger entries are one history, listed in reverse order of writing whatever the clocks said.
+/// Usage and ledger entries are one history, listed in reverse order of writing, regardless of the clocks.
 pub async fn activity_is_newest_first(store: Arc<dyn Store>) {
     let customer = customer(&*store, 0).await;
     post(&*store, &customer.id, adjustment(100), after(10)).await;
@@ -180,7 +180,7 @@ pub async fn activity_is_searched_and_paged(store: Arc<dyn Store>) {
     loop {
         let (part, next) = search(&*store, &customer.id, &page, None).await;
         listed.extend(part);
-        // What is written in the meantime moves no page.
+        // Entries written between two pages do not shift the pages.
         accepted(&*store, charge(customer.key, BASE), NOON.saturating_add(DAY * 3)).await;
         let Some(next) = next else { break };
         page.before = Some(next);
@@ -196,7 +196,7 @@ pub async fn activity_keeps_only_the_newest_entries(store: Arc<dyn Store>) {
     let bound = ACTIVITY_KEPT as usize;
     let few_by_few =
         [[bound - 25].as_slice(), &[1; 50], &[bound - 50], &[1; 50], &[bound + 25, 2 * bound + 1]].concat();
-    // The time and size of each commit so far.
+    // The time and size of each commit.
     let mut commits: Vec<(Timestamp, usize)> = Vec::new();
     for size in few_by_few {
         let at = commits.last().map_or(NOON, |(at, _)| *at).saturating_add(Duration::from_secs(1));

@@ -71,7 +71,7 @@ struct Pair {
     receipts: Vec<Receipt>,
     /// Every hold that was ever opened.
     holds: Vec<(AccountId, HoldId)>,
-    /// Every quote that was ever stored, as it was opened.
+    /// Every quote that was ever stored, in its state when it was opened.
     quotes: Vec<Quote>,
     now: Timestamp,
     made_ids: u32,
@@ -240,7 +240,7 @@ impl Pair {
     }
 
     fn charge(&self, key: usize, price: i64, line: u8, path: u8, request: Option<u8>) -> Charge {
-        // One past the last key stands for the next key to be generated, which no account has yet.
+        // One past the last key means the next key to be generated, which no account has yet.
         let key = self.keys.get(key % (self.keys.len() + 1)).copied();
         // One of the routes has volume tiers, for most of its requests.
         let is_by_volume = line == 1 && path < 2;

@@ -50,7 +50,7 @@ pub async fn audit_entries_are_listed_newest_first(store: Arc<dyn OperatorStore>
     assert_eq!(everything(&*store).await, []);
     let mut newest_first = Vec::new();
     for number in 0..7_u32 {
-        // The order is that of writing, whatever the clock says.
+        // The order is that of writing, regardless of the clock.
         let at = NOON.saturating_sub(MINUTE * number);
         let entry = NewAuditEntry { at, ..entry("org_a") };
         newest_first.insert(0, store.log_action(entry, outcome(AuditResult::Done)).await.unwrap());

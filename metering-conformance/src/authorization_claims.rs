@@ -1,4 +1,4 @@
-//! Contracts for claiming authorizations: one process at a time goes on with each.
+//! Contracts for claiming authorizations: one process at a time continues each.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::event_scene::{LEASE, MANY, at};
 use super::sale::{MOMENT, tx};
 use super::scene::{customer, racing};
 
-/// A new authorization is claimed for its lease, and then each claim lasts as long as its own.
+/// A new authorization is claimed for its lease; later claims last as long as their own leases.
 pub async fn an_authorization_is_claimed_for_its_lease(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let id = pending(&*store, &owner.id, 1).await;

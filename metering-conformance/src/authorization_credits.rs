@@ -141,7 +141,7 @@ pub async fn a_used_transaction_credits_no_authorization(store: Verified<dyn Aut
     assert_refused(&*store, &id, awaited, AuthorizationCredited::TxUsed).await;
     credited(&*store, &id, credit(&owner.id, 1, tx(7))).await;
     let top_up = store.credit_payment(sale::credit(&other.id, payment_by(1, tx(7)))).await.unwrap();
-    assert_eq!(top_up, Outcome::TxUsed, "what executed an authorization is no top-up");
+    assert_eq!(top_up, Outcome::TxUsed, "a transaction that executed an authorization is not a top-up");
 }
 
 /// An entry that would take the balance out of range changes nothing; the authorization can still be credited.
@@ -204,7 +204,7 @@ pub async fn concurrent_authorizations_share_no_transaction(store: Verified<dyn 
     }
 }
 
-/// An authorization that is credited and fails at once does one of the two.
+/// An authorization that is credited and fails concurrently does one of the two.
 pub async fn a_credit_and_a_failure_of_an_authorization_race(store: Verified<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let mut sold = 0;
@@ -262,7 +262,7 @@ pub async fn an_authorization_follows_its_payment(store: Arc<dyn AuthorizationSt
     }
 }
 
-/// A step that is refused leaves the authorization as it is.
+/// A refused step does not change the authorization.
 pub async fn a_refused_settlement_leaves_the_authorization(store: Arc<dyn AuthorizationStore>) {
     let customer = customer(&*store, 0).await;
     let id = pending(&*store, &customer.id, 1).await;

@@ -42,7 +42,7 @@ pub async fn an_id_is_of_one_authorization(store: Arc<dyn AuthorizationStore>) {
     refused(2, &nobody).await;
     assert!(fail(&*store, &record.signed.id()).await);
     refused(2, &owner.id).await;
-    // The same authorization is known, whatever id it comes with.
+    // The same authorization is recognized under any id.
     let known = store.authorization(&record.signed.id()).await.unwrap().unwrap();
     for identifier in [Some(ID), Some(OTHER), None] {
         let outcome = store.open_authorization(NewAuthorization { identifier, ..first.clone() }, LEASE).await.unwrap();

@@ -76,7 +76,7 @@ pub(super) async fn record(store: &dyn AuthorizationStore, id: &AuthorizationId)
     store.authorization(id).await.unwrap().expect("the authorization is stored")
 }
 
-/// Claims what nobody has claimed, so many seconds after noon.
+/// Claims the unclaimed authorizations, so many seconds after noon.
 pub(super) async fn claim(store: &dyn AuthorizationStore, seconds: u64, limit: u32) -> Vec<AuthorizationId> {
     let claimed = store.claim_authorizations(at(seconds), LEASE, limit).await.unwrap();
     claimed.into_iter().map(|record| record.signed.id()).collect()

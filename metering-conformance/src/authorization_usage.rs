@@ -32,7 +32,7 @@ fn used(record: &AuthorizationRecord, used: Option<Credits>) -> Option<Authorize
     record.usage.map(|usage| AuthorizedUsage { used, ..usage })
 }
 
-/// What a request used is recorded once; one that used nothing ends its authorization.
+/// A request's usage is recorded once; a request without usage ends its authorization.
 pub async fn what_a_request_used_is_recorded_once(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let first = authorized(&*store, &owner.id, 1).await;

@@ -1,4 +1,4 @@
-//! Contracts for authorizations as they are stored: each has one record, from acceptance until it is credited or fails.
+//! Contracts for stored authorizations: each has one record, from acceptance until it is credited or fails.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn extreme(nonce: u8, largest: bool, length: usize) -> SignedAuthorization {
     SignedAuthorization { chain_id: number, token, authorization, signature: signature(&bytes) }
 }
 
-/// Every field of an authorization is stored as it was given, up to the ends of its range.
+/// Every field of an authorization is stored as given, up to the ends of its range.
 pub async fn authorizations_are_stored_unchanged(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let (early, late) = (Timestamp::from_unix_millis(-1), Timestamp::from_unix_millis(253_402_300_799_999));
@@ -80,7 +80,7 @@ pub async fn authorizations_are_stored_unchanged(store: Arc<dyn AuthorizationSto
     }
 }
 
-/// Transactions of any length and place, and every failure, are stored as they were given.
+/// Transactions of any length and place, and every failure, are stored as given.
 pub async fn submissions_and_failures_are_stored_unchanged(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let moments = [Timestamp::from_unix_millis(-1), at(1), Timestamp::from_unix_millis(253_402_300_799_999)];
@@ -124,7 +124,7 @@ pub async fn each_part_of_the_id_tells_authorizations_apart(store: Arc<dyn Autho
     assert_eq!(store.claim_authorizations(at(60), LEASE, 9).await.unwrap().len(), 4, "the others are still pending");
 }
 
-/// An authorization is stored once. Sent again, with other details, it gives the record as it is.
+/// An authorization is stored once. Sent again with other details, it returns the existing record.
 pub async fn an_authorization_is_stored_once(store: Arc<dyn AuthorizationStore>) {
     let (owner, other) = (customer(&*store, 0).await, customer(&*store, 0).await);
     let first = opened(&*store, new(&owner.id, 1)).await;
@@ -232,7 +232,7 @@ pub async fn a_failed_authorization_is_reopened(store: Arc<dyn AuthorizationStor
     credited(&*store, &failed, credit(&owner.id, 1, tx(2))).await;
 }
 
-/// An account's first key is found while it works, whatever other keys there are.
+/// An account's first key is found while it works, no matter which other keys there are.
 pub async fn an_accounts_first_key_is_found(store: Arc<dyn AuthorizationStore>) {
     let owner = customer(&*store, 0).await;
     let first = async || store.first_key(&owner.id).await.unwrap();

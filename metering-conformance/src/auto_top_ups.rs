@@ -18,7 +18,7 @@ use super::processors;
 use super::sale::after;
 use super::scene::{BASE, MINUTE, NOON, accepted, adjustment, atoms, charge, customer, new_id, paged, post, racing};
 
-/// What a top-up costs, in cents.
+/// The price of a top-up, in cents.
 const PRICE: u64 = 1_000;
 
 fn card(number: &str) -> SavedCard {
@@ -64,7 +64,7 @@ async fn due(store: &dyn PaymentStore) -> Vec<AccountId> {
     found.into_iter().map(|settings| settings.account).collect()
 }
 
-/// A card and a rule are stored as they were set. Without a card there is no rule.
+/// A card and a rule are stored as given. A rule needs a card.
 pub async fn saved_cards_are_stored_unchanged(store: Arc<dyn PaymentStore>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     assert_eq!(store.auto_top_up(&owner.id).await.unwrap(), None);
@@ -118,7 +118,7 @@ pub async fn concurrent_top_ups_charge_once(store: Arc<dyn PaymentStore>) {
     assert!(begin(&*store, &owner.id, NOON).await.is_some(), "the first one was never made");
 }
 
-/// What is charged in a calendar month is within the limit. Charges that failed do not count.
+/// The charges of a calendar month stay within the limit. Charges that failed do not count.
 pub async fn top_ups_are_within_the_limit_of_the_month(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     turn_on(&*store, &owner.id).await;
@@ -156,7 +156,7 @@ pub async fn a_failed_top_up_is_told_and_not_repeated(store: Arc<dyn FullStore>)
     assert_eq!(reported(&*store, &owner.id).await, [TopUpStopped]);
     assert_eq!(turn_on(&*store, &owner.id).await.stopped, None);
     assert!(begin(&*store, &owner.id, NOON).await.is_some());
-    // The processor may say so late.
+    // The processor's report may arrive late.
     assert!(store.end_top_up(charge.id, TopUpEnd::Paid(payment("pi_1")), NOON).await.unwrap());
 }
 

@@ -1,4 +1,4 @@
-//! Contracts for links that sign a browser in: one opens one session, and the key stays as it is.
+//! Contracts for links that sign a browser in: one opens one session, and the key does not change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,8 @@ pub async fn a_link_signs_in_once(store: Arc<dyn FullStore>) {
     assert_eq!(session.secret, key);
 }
 
-/// Nor one of a revoked account, or whose key leaked; a link for something else does not, either.
+/// An expired link signs no one in. Neither does a link of a revoked account, a link whose account's key leaked, or a
+/// link for another purpose.
 pub async fn an_expired_link_does_not_sign_in(store: Arc<dyn FullStore>) {
     let owner = verified(&*store).await;
     let token = link(&*store, &owner).await;

@@ -1,4 +1,4 @@
-//! Contracts for sessions of browsers: stored as they are, ended by id, and limited for each account.
+//! Contracts for sessions of browsers: stored as given, ended by id, and limited for each account.
 
 use std::sync::Arc;
 use std::time::Duration;

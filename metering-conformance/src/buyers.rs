@@ -39,7 +39,7 @@ pub async fn purchases_keep_their_buyer(store: Arc<dyn PaymentStore>) {
     assert!(!store.set_buyer(&new_id(), None, NOON).await.unwrap(), "there is no such account");
 }
 
-/// A receipt that names nobody gets the details of now, once.
+/// A receipt without a buyer gets the current details, once.
 pub async fn a_receipt_gets_its_buyer_once(store: Arc<dyn PaymentStore>) {
     use ReceiptBuyerAdded::{Added, NoBuyer, Taken};
     let owner = customer(&*store, BASE).await;

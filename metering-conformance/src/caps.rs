@@ -176,8 +176,8 @@ pub async fn refund_does_not_restore_the_rate_limit(store: Arc<dyn Store>) {
     assert_eq!(admitted(&*store, &customer, 1, LimitWindow::Day, NOON).await, 0);
 }
 
-/// What counts against the rate limits of an account and its keys is found with a key, so that a request can be refused
-/// before it is charged.
+/// A lookup of a key returns the rate-limit usage of its account and keys, so a request can be refused before it is
+/// charged.
 pub async fn key_holder_has_what_counts_against_the_limits(store: Arc<dyn Store>) {
     let customer = customer_with(&*store, PLENTY, RateLimits::per_minute(5)).await;
     let limited = KeyTerms { limits: RateLimits::per_day(9), ..manager() };

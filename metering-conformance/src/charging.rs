@@ -14,7 +14,7 @@ use super::scene::{
     commit, customer, entry, line, new_key, post, refused, report, totals,
 };
 
-/// 7200 requests of weight 1 cost exactly one credit, however they are batched.
+/// 7200 requests of weight 1 cost exactly one credit, in any batches.
 pub async fn a_credit_is_7200_base_calls(store: Verified<dyn Store>) {
     let customer = customer(&*store, ATOMS_PER_CREDIT).await;
     let mut made = 0;

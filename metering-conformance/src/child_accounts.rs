@@ -45,7 +45,8 @@ async fn balance(store: &dyn FullStore, id: &AccountId) -> i64 {
     store.account(id).await.unwrap().unwrap().totals.balance.atoms()
 }
 
-/// In the order of creation, with nothing of others. A child has no children, and a parent no more than it may have.
+/// In the order of creation, without those of other accounts. A child has no children, and a parent no more than it may
+/// have.
 pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
     let (parent, other) = (customer(&*store, 10).await, customer(&*store, 10).await);
     let (one, two) = (child(&*store, &parent).await, child(&*store, &parent).await);
@@ -68,7 +69,8 @@ pub async fn children_are_those_of_their_parent(store: Arc<dyn FullStore>) {
     assert!(matches!(create(&parent.id, 2).await, ChildCreated::Account(_)), "a closed one does not count");
 }
 
-/// A key makes one child, however often it is sent, also when the child is the last that the parent may have, or is closed.
+/// An idempotency key creates one child, no matter how often it is sent, even if the child is the last that the parent
+/// may have, or is closed.
 pub async fn a_key_makes_one_child(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 1).await;
     let key = new_account().key;
@@ -107,7 +109,7 @@ pub async fn credits_move_exactly_and_once(store: Verified<dyn FullStore>) {
     assert_eq!(balance(&*store, &first.id).await, 2);
 }
 
-/// The same request from many tasks at once, and several requests for what only some of them can have.
+/// The same request from many tasks at once, and several requests that compete for credits.
 pub async fn concurrent_moves_add_up(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let own = child(&*store, &parent).await;
@@ -125,7 +127,7 @@ pub async fn concurrent_moves_add_up(store: Verified<dyn FullStore>) {
     assert_eq!([balance(&*store, &parent.id).await, balance(&*store, &own.id).await], [0, 10]);
 }
 
-/// What the child bought is not the parent's, whichever of its credits were spent.
+/// What the child bought does not return to the parent, no matter which of its credits were used.
 pub async fn a_parent_takes_back_at_most_what_it_gave(store: Verified<dyn FullStore>) {
     let parent = customer(&*store, 10).await;
     let own = child(&*store, &parent).await;
@@ -191,7 +193,7 @@ pub async fn a_payment_reaches_no_child_that_was_closed_meanwhile(store: Arc<dyn
     }
 }
 
-/// All children at once, with what was charged a moment ago, and nothing of their parent.
+/// All children together, including recent charges, without those of their parent.
 pub async fn the_usage_of_all_children_is_read_at_once(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 9 * BASE).await;
     let (one, two) = (child(&*store, &parent).await, child(&*store, &parent).await);

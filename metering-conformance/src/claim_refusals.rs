@@ -27,7 +27,7 @@ async fn assert_refused(store: &dyn PaymentStore, claim: &Claim, refusal: Claime
     }
 }
 
-/// A used transaction, whatever it was used for, creates no account, and the quote stays open for another one.
+/// A transaction that was used for any purpose creates no account, and the quote stays open for another one.
 pub async fn a_used_transaction_claims_nothing(store: Arc<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     buyer(&*store, 1).await;

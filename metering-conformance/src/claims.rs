@@ -69,7 +69,7 @@ pub async fn a_claims_entries_name_its_payment(store: Arc<dyn PaymentStore>) {
     assert!(activity.into_iter().map(|entry| (entry.kind, entry.amount, entry.payment)).eq(expected));
 }
 
-/// A second claim of a quote changes nothing, whatever its transaction, and whether owner or watcher makes it.
+/// A second claim of a quote changes nothing, with any transaction, by its owner or the watcher.
 pub async fn a_quote_is_claimed_once(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let first = claim(&quote, tx(1));
@@ -128,7 +128,7 @@ pub async fn same_hash_can_be_used_once_per_chain(store: Verified<dyn PaymentSto
     assert_eq!(Books::read(&*store).await.payments.len(), 4);
 }
 
-/// If the quote's email address was taken meanwhile, the paid account is created without it.
+/// If the quote's email address was taken since, the paid account is created without it.
 pub async fn claim_omits_email_taken_since_the_quote(store: Arc<dyn PaymentStore>) {
     let email = |text: &str| Some(text.parse().unwrap());
     let first = open(&*store, Quote { email: email("jörg@example.com"), ..quote(1) }).await;

@@ -109,7 +109,7 @@ macro_rules! accounting_conformance {
         $crate::authorizations_conformance!($fresh);
         $crate::prices_conformance!($fresh);
         $crate::browser_sessions_conformance!($fresh);
-        // What one trait writes and another one reads.
+        // Contracts about rows that one trait writes and another one reads.
         $crate::contracts_of! { FullStore, $fresh }
     };
 }

@@ -25,7 +25,7 @@ async fn kinds(store: &dyn EventStore, account: Option<&AccountId>, webhook: &We
     all.map(|delivery| delivery.event.kind).collect()
 }
 
-/// An event is delivered to the webhooks of its account that ask for its kind, as they are at that moment.
+/// An event is delivered to the webhooks of its account that subscribe to its kind at that moment.
 pub async fn events_go_to_webhooks_that_ask_for_them(store: Verified<dyn EventStore>) {
     let (owner, other) = (watched(&*store, 100, 50).await, watched(&*store, 100, 50).await);
     let all = hook(&*store, &owner.id, &[]).await;
@@ -46,13 +46,13 @@ pub async fn events_go_to_webhooks_that_ask_for_them(store: Verified<dyn EventSt
     assert_eq!(kinds(&*store, None, &of_other.id).await, [BalanceLow]);
     let enable = WebhookChange::Terms { url: None, kinds: None, disabled: Some(false) };
     store.change_webhook(&owner.id, &off.id, enable, NOON).await.unwrap();
-    assert_eq!(kinds(&*store, Some(&owner.id), &off.id).await, [], "what happened meanwhile is not kept for it");
+    assert_eq!(kinds(&*store, Some(&owner.id), &off.id).await, [], "events of that time are not kept for it");
     let newest = events(&*store, &owner.id).await.pop().unwrap();
     let last = deliveries(&*store, Some(&owner.id)).await.pop().unwrap();
     assert_eq!((last.event, last.progress), (newest, Progress::new(NOON)));
 }
 
-/// The operator's webhook gets the events of all accounts, of the kinds that it asks for.
+/// The operator's webhook gets the events of all accounts, of the kinds that it subscribes to.
 pub async fn the_operator_gets_the_events_of_all_accounts(store: Arc<dyn EventStore>) {
     operator_hook(&*store, &[KeyCreated, BalanceLow]).await;
     let (first, second) = (watched(&*store, 100, 50).await, watched(&*store, 100, 50).await);
@@ -268,7 +268,7 @@ pub async fn the_backlog_is_counted(store: Arc<dyn EventStore>) {
     assert_eq!(backlog(at(9_999)).await, of(4, 1, Some(at(40))), "the operator's own counts too");
 }
 
-/// Events and their deliveries are deleted after thirty days, whatever became of them. Webhooks stay.
+/// Events and their deliveries are deleted after thirty days, delivered or not. Webhooks stay.
 pub async fn old_events_are_forgotten(store: Verified<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;

@@ -25,7 +25,7 @@ async fn state_of(store: &dyn EventStore, webhook: &Webhook) -> WebhookState {
     all.iter().find(|found| found.id == webhook.id).expect("the webhook exists").state
 }
 
-/// Deliveries of an account or to a host that has its share stay as they are, and those behind them are claimed.
+/// Deliveries of an account, or to a host, that has its share are left unchanged, and those behind them are claimed.
 pub async fn shares_leave_slots_for_others(store: Arc<dyn EventStore>) {
     let mut accounts = Vec::new();
     for _ in 0..3 {
@@ -44,10 +44,10 @@ pub async fn shares_leave_slots_for_others(store: Arc<dyn EventStore>) {
     assert!(taken.take(accounts[0].as_str(), "https://other.example/"));
     assert_eq!(claim(taken).await, accounts[1..], "one each, and none of the first");
     assert_eq!(claim(DeliveryShares::new(u32::MAX, 1)).await, accounts[..1], "all go to one host");
-    assert_eq!(claim(DeliveryShares::unlimited()).await, accounts, "the others were left as they were");
+    assert_eq!(claim(DeliveryShares::unlimited()).await, accounts, "the others were left unchanged");
 }
 
-/// A claim has the delivery with its webhook, counts the attempt, and lasts as long as its lease.
+/// A claim returns the delivery with its webhook, counts the attempt, and lasts as long as its lease.
 pub async fn a_claim_lasts_as_long_as_its_lease(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;
@@ -71,7 +71,7 @@ pub async fn a_claim_lasts_as_long_as_its_lease(store: Arc<dyn EventStore>) {
     assert_eq!(claim(&*store, at(99_999)).await, []);
 }
 
-/// An attempt that ends after its lease, and before anybody else began one, counts.
+/// An attempt that ends after its lease counts if no other attempt has started.
 pub async fn a_late_end_counts_if_nobody_else_began(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;
@@ -220,7 +220,7 @@ pub async fn the_operators_deliveries_are_left_to_who_can_sign(store: Arc<dyn Ev
     assert_eq!(operators.delivery.event.account, Some(owner.id));
 }
 
-/// What waits for a webhook that is switched off is not sent before it is switched on again.
+/// Deliveries to a webhook that is switched off are not sent before it is switched on again.
 pub async fn a_disabled_webhook_is_not_sent_to(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[]).await;

@@ -1,4 +1,4 @@
-//! Contracts for links that are sent by email: each works once, and an address belongs to whoever verifies it first.
+//! Contracts for emailed links: each works once, and an address belongs to the first account that verifies it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ async fn verified(store: &dyn SignupStore) -> Account {
     }
 }
 
-/// Accounts that wait for an address block neither each other nor anybody else, and are not found by it.
+/// Accounts that wait for an address block no other account, and are not found by it.
 pub async fn a_pending_address_is_held_by_nobody(store: Verified<dyn SignupStore>) {
     let first = waiting(&*store).await;
     assert_eq!((first.email_status, first.totals.balance), (PENDING, atoms(1)));
@@ -182,7 +182,7 @@ pub async fn expired_links_do_nothing(store: Arc<dyn SignupStore>) {
     assert!(store.recover_key(&token, new_key(), end.saturating_sub(moment)).await.unwrap().is_some());
 }
 
-/// Links of an account that was revoked meanwhile.
+/// Links of an account that was revoked since.
 pub async fn links_of_revoked_accounts_do_nothing(store: Arc<dyn SignupStore>) {
     let pending = waiting(&*store).await.id;
     let verification = open(&*store, &pending, LinkPurpose::VerifyAddress).await;

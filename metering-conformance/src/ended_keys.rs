@@ -42,8 +42,8 @@ async fn refund_of_a_charge(store: &dyn Store, key: &Issued) -> Refund {
     accepted(store, charge(key.secret, BASE), NOON).await.into_refund().expect("there is a charge to refund")
 }
 
-/// The oldest ended keys beyond those that an account keeps are deleted some time after their end. What they used counts
-/// as used with their parent. Parents of keys that stay, and keys with holds, stay.
+/// The oldest ended keys beyond those that an account keeps are deleted some time after their end. Their usage counts
+/// as their parent's. Parents of keys that stay, and keys with holds, stay.
 pub async fn oldest_ended_keys_are_deleted(store: Verified<dyn Store>) {
     let owner = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &owner.id, None, KeyTerms { budget: budget(50 * BASE, None), ..manager() }).await;
@@ -122,5 +122,5 @@ pub async fn oldest_ended_secrets_are_deleted(store: Verified<dyn Store>) {
     assert_eq!(rotate(secrets[3], late).await, KeyChanged::SecretUsed);
     assert_eq!(store.live_keys(&secrets, late).await.unwrap(), vec![false; secrets.len()]);
     assert_eq!(refused(&*store, charge(customer.key, BASE), late).await, Refusal::UnknownKey);
-    assert!(matches!(rotate(secrets[2], late).await, KeyChanged::Key(_)), "nobody knows it any more");
+    assert!(matches!(rotate(secrets[2], late).await, KeyChanged::Key(_)), "its record was deleted");
 }

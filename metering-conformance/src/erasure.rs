@@ -1,4 +1,5 @@
-//! Contracts for erasing what is stored of the owner of an account, and for deleting what is older than the operator keeps.
+//! Contracts for erasing the personal data of the owner of an account, and for deleting data that is older than its
+//! retention.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ fn buyer() -> Option<Buyer> {
     Some(Buyer::new("Jo Smith", &["1 High Street", "Oxford"], None).unwrap())
 }
 
-/// Logs an action on an account that has what the owner is called.
+/// Logs an action on an account whose entry has the owner's name.
 async fn logged(store: &dyn OperatorStore, subject: &AccountId, reason: &str) {
     let entry = NewAuditEntry {
         at: NOON,
@@ -57,7 +58,7 @@ fn counted(parts: &[ErasedPart]) -> Vec<(&'static str, u64)> {
     parts.iter().map(|part| (part.kind, part.records)).collect()
 }
 
-/// Nothing of the owner is left, and the id, the balance and the postings are. Other accounts keep what they have.
+/// No data of the owner is left, but the id, the balance and the postings are. Other accounts keep their data.
 pub async fn an_erased_account_keeps_only_its_postings(store: Verified<dyn FullStore>) {
     let new = owner();
     let owner = Customer { id: new.id.clone(), key: new.key };
@@ -160,7 +161,7 @@ pub async fn an_erased_account_has_no_card_and_no_programs(store: Arc<dyn FullSt
     assert_eq!(store.open_top_ups(10).await.unwrap(), open[1..]);
 }
 
-/// Who bought stays where a purchase was made, unless receipts are to be erased too.
+/// The buyer's details stay on receipts of purchases, unless receipts are to be erased too.
 pub async fn receipts_keep_who_bought_unless_erased(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 100).await;
     store.set_buyer(&owner.id, buyer(), NOON).await.unwrap();
@@ -173,7 +174,7 @@ pub async fn receipts_keep_who_bought_unless_erased(store: Arc<dyn FullStore>) {
     assert_eq!(store.buyers(&owner.id).await.unwrap(), []);
 }
 
-/// What is older than it is kept is deleted, and nothing else is.
+/// Only data that is older than its retention is deleted.
 pub async fn older_records_are_deleted(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 100).await;
     let webhook = hook(&*store, &owner.id, &[]).await;

@@ -146,7 +146,7 @@ pub async fn holds_and_captures_are_told(store: Verified<dyn EventStore>) {
     assert_eq!(newest(&*store, &customer.id).await, exhausted(&customer.id, -110, None));
 }
 
-/// A hold that is settled is compared with the threshold as it is then; that event comes before `hold.expired`.
+/// A settled hold is compared with the threshold at that time; that event comes before `hold.expired`.
 pub async fn a_settled_hold_tells_the_new_threshold(store: Arc<dyn EventStore>) {
     let (expiring, captured) = (customer(&*store, 100).await, customer(&*store, 100).await);
     let ids = [open(&*store, expiring.key, 30).await, open(&*store, captured.key, 30).await];

@@ -39,7 +39,7 @@ async fn reported(store: &dyn EventStore, account: &AccountId) -> Vec<(String, &
         let level = match event.kind {
             BalanceLow => "low",
             BudgetExhausted => "exhausted",
-            other => panic!("{other} is no event of a budget"),
+            other => panic!("{other} is not an event of a budget"),
         };
         let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
         (data["key_name"].as_str().expect("it names a key").to_owned(), level)
@@ -154,7 +154,7 @@ pub async fn a_new_period_tells_a_budget_again(store: Verified<dyn EventStore>) 
     assert_eq!(count(&*store, &customer.id).await, (4, 5), "now nothing remains");
 }
 
-/// A request counts for its key and the parent keys, and each has the alerts of its own budget.
+/// A request counts towards its key and the parent keys, and each has the alerts of its own budget.
 pub async fn keys_above_are_told_too(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let above = KeyTerms { budget: budget(100, None), alert_below: Some(atoms(70)), ..manager() };
@@ -221,7 +221,7 @@ pub async fn a_settled_hold_tells_its_keys_new_threshold_once(store: Verified<dy
     assert_eq!(count(&*store, &customer.id).await, (1, 1));
 }
 
-/// What is refunded or settled late, when a new period has begun, tells nothing about the old one.
+/// Refunds and settlements that arrive after a new period has begun raise no alerts for the old one.
 pub async fn an_ended_period_tells_nothing(store: Verified<dyn EventStore>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(100, Some(BudgetReset::Daily), None)).await;

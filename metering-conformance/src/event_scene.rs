@@ -72,19 +72,19 @@ pub(super) async fn raised(store: &dyn Store, id: &AccountId) -> AlertLevel {
     raised
 }
 
-/// Charges one request after the other, each in a batch of its own, whether it is accepted or not.
+/// Charges one request after the other, each in its own batch, whether it is accepted or not.
 pub(super) async fn charge_each(store: &dyn Store, customer: &Customer, prices: &[i64]) {
     for price in prices {
         commit(store, vec![charge(customer.key, *price)], NOON).await;
     }
 }
 
-/// What an alert says about a balance.
+/// The contents of an alert about a balance.
 pub(super) fn low(account: &AccountId, balance: i64, threshold: i64) -> String {
     format!(r#"{{"org_id":"{account}","balance":{},"threshold":{}}}"#, atoms(balance), atoms(threshold))
 }
 
-/// What an alert says about a balance that is used up.
+/// The contents of an alert about a balance that is used up.
 pub(super) fn exhausted(account: &AccountId, balance: i64, required: Option<Credits>) -> String {
     let required = required.map_or_else(String::new, |required| format!(r#","required":{required}"#));
     format!(r#"{{"org_id":"{account}","balance":{}{required}}}"#, atoms(balance))
@@ -148,14 +148,14 @@ pub(super) async fn delivery(store: &dyn EventStore, id: DeliveryId) -> Delivery
     found.expect("the delivery exists")
 }
 
-/// Claims what is due, the operator's too.
+/// Claims the due deliveries, including the operator's.
 pub(super) async fn claim(store: &dyn EventStore, now: Timestamp) -> Vec<DueDelivery> {
     let mut due = store.claim_deliveries(now, LEASE, MANY, WebhookOwner::Customers).await.unwrap();
     due.extend(store.claim_deliveries(now, LEASE, MANY, WebhookOwner::Operator).await.unwrap());
     due
 }
 
-/// Claims what is due, and expects one delivery.
+/// Claims the due deliveries, and expects one.
 pub(super) async fn claim_one(store: &dyn EventStore, now: Timestamp) -> DueDelivery {
     let mut due = claim(store, now).await;
     assert_eq!(due.len(), 1, "one delivery is due: {due:?}");

@@ -53,7 +53,7 @@ pub async fn expired_quotes_are_deleted(store: Arc<dyn PaymentStore>) {
     assert_eq!(Books::read(&*store).await, before);
 }
 
-/// A paid quote is kept until its key is given out, however late; then it expires like any claimed quote.
+/// A paid quote is kept until its key is given out, no matter how late; then it expires like any claimed quote.
 pub async fn awaited_quotes_are_not_deleted(store: Arc<dyn PaymentStore>) {
     let quote = open(&*store, quote(1)).await;
     let made = claimed(&*store, late_claim(&quote, tx(1))).await;

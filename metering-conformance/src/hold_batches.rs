@@ -88,7 +88,7 @@ pub async fn a_batch_holds_the_last_credits_in_order(store: Verified<dyn Store>)
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap().len(), 3);
 }
 
-/// What a settled hold gives back is there for later postings of the batch, not for earlier ones.
+/// Credits that a settled hold returns are available to later postings of the batch, not to earlier ones.
 pub async fn a_settled_hold_makes_room_in_its_batch(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let id = open(&*store, customer.key, 100).await;
@@ -217,7 +217,8 @@ pub async fn racing_holds_and_captures_add_up(store: Verified<dyn Store>) {
     assert_eq!(store.open_holds(&customer.id, 10).await.unwrap(), []);
 }
 
-/// A charge with the terms of a hold is a hold whatever its lease is: one that ends at once can be expired at once.
+/// A charge with the terms of a hold is a hold with any lease: one whose lease ends immediately can be expired
+/// immediately.
 pub async fn a_lease_of_nothing_ends_at_once(store: Arc<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = HoldTerms { lease: std::time::Duration::ZERO, ..terms() };

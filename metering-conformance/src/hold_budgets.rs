@@ -1,4 +1,4 @@
-//! Contracts for budgets of keys with holds: what is held counts, and what is not captured can be spent again.
+//! Contracts for budgets of keys with holds: held credits count, and uncaptured credits can be used again.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn all_spent(store: &dyn Store, customer: &Customer, keys: &[Issued]) -> V
 pub async fn a_hold_counts_against_every_budget_above(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let keys = chain(&*store, &customer, &[300, 200, 100]).await;
-    // action, what it captures
+    // action, captured amount
     let table = [
         (HoldAction::Release, 0),
         (capture(0), 0),
@@ -78,7 +78,7 @@ pub async fn a_budget_must_cover_a_hold(store: Verified<dyn Store>) {
     for request in [charge(keys[1].secret, 1), hold(keys[0].secret, 1)] {
         assert!(matches!(refused(&*store, request, NOON).await, Refusal::KeyBudget { .. }));
     }
-    // In one batch, what is given back is there for the next posting.
+    // Within one batch, returned credits are available to the next posting.
     let batch = vec![
         Posting::Charge(hold(keys[1].secret, 1)),
         update(&customer.id, first, capture(59)),
@@ -91,7 +91,7 @@ pub async fn a_budget_must_cover_a_hold(store: Verified<dyn Store>) {
     assert_eq!(all_spent(&*store, &customer, &keys).await, [100, 100]);
 }
 
-/// A new period starts without the holds of the one before, and what they give back is not of the new one.
+/// A new period starts without the holds of the one before, and credits that they return do not count in the new one.
 pub async fn a_new_period_starts_without_earlier_holds(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let terms = |reset| KeyTerms { budget: budget(100, reset), ..manager() };
@@ -124,7 +124,8 @@ pub async fn a_new_period_starts_without_earlier_holds(store: Verified<dyn Store
     assert_eq!(spent(&*store, &customer.id, &daily.id).await, 3);
 }
 
-/// A budget that is set or gets another period while holds are open counts those of its period, and of child keys.
+/// A budget that is set, or gets another period, while holds are open counts the holds of its period, including those
+/// of child keys.
 pub async fn a_budget_set_during_a_hold_counts_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;

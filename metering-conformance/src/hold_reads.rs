@@ -147,7 +147,7 @@ pub async fn a_revoked_accounts_holds_are_settled(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (1_000 - used, 0, used));
 }
 
-/// Charges, refunds and ledger entries change the balance while credits are held, and leave the hold as it is.
+/// Charges, refunds and ledger entries change the balance while credits are held, and do not change the hold.
 pub async fn a_hold_stays_while_the_balance_changes(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let receipt = accepted(&*store, charge(customer.key, 30), NOON).await;
@@ -161,13 +161,13 @@ pub async fn a_hold_stays_while_the_balance_changes(store: Verified<dyn Store>) 
     assert_verified(&*store).await;
     assert!(matches!(refused(&*store, hold(customer.key, 1), NOON).await, Refusal::InsufficientCredits { .. }));
     assert_eq!(read(&*store, id).await, before);
-    // With a balance below zero, what is held pays for its request all the same.
+    // With a balance below zero, the held credits still pay for their request.
     let updated = act(&*store, &customer.id, id, capture(50), NOON).await;
     assert_eq!((updated.balance, updated.excess), (atoms(-90), atoms(0)));
     assert_eq!(amounts(&*store, &customer.id).await, (-90, 0, 50));
 }
 
-/// What is held may return to the balance, so an entry or a refund that would leave no room for it changes nothing.
+/// Held credits may return to the balance, so an entry or a refund that would leave no room for them changes nothing.
 pub async fn held_credits_always_fit_into_the_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10).await;
     let refund = accepted(&*store, charge(customer.key, 5), NOON).await.into_refund().expect("there is a charge");
@@ -183,7 +183,7 @@ pub async fn held_credits_always_fit_into_the_balance(store: Verified<dyn Store>
     assert_eq!((released.changed, released.balance), (true, atoms(i64::MAX)));
 }
 
-/// What is held may become used, so a capture in full that would leave no room for other holds captures what is held,
+/// Held credits may be used, so a full capture that would leave no room for other holds captures only the held amount,
 /// and a hold that does not fit is refused.
 pub async fn held_credits_always_fit_into_what_is_used(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10).await;

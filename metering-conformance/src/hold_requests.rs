@@ -21,7 +21,7 @@ fn holding(charge: Charge) -> Charge {
     charge.with_hold(terms())
 }
 
-/// What a repeated hold must repeat: the hold, its amount, and that nothing is charged.
+/// The expected response to a repeated hold: the same hold and amount, and no charge.
 fn summary(receipt: &Receipt) -> (HoldId, Credits, Credits, bool) {
     let held = held(receipt);
     (held.id, held.amount, receipt.charged, receipt.repeated)
@@ -34,7 +34,7 @@ async fn release(store: &dyn Store, receipt: &Receipt, now: Timestamp) -> HoldUp
     try_update(store, Posting::Hold(update), now).await.expect("the hold exists")
 }
 
-/// A repeated request gets the hold of the first one, whatever it asks for, also within one batch and once the hold is
+/// A repeated request gets the hold of the first one even if it differs, also within one batch and after the hold is
 /// settled. Nothing is held twice.
 pub async fn a_repeated_request_gets_the_same_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
@@ -135,8 +135,8 @@ pub async fn a_later_attempt_takes_over_the_hold(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (80, 0, 20));
 }
 
-/// A release or a fallback by an attempt that was taken over does nothing. A release by the last one forgets the key, so that the next
-/// request is held anew.
+/// A release or a fallback by an attempt that was taken over does nothing. A release by the last attempt drops the key,
+/// so the next request gets a new hold.
 pub async fn only_the_last_attempt_releases_the_hold(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let request = || holding(keyed(customer.key, 60, "k", 1));
@@ -167,10 +167,10 @@ pub async fn only_the_last_attempt_releases_the_hold(store: Verified<dyn Store>)
 }
 
 /// A hold whose cost was reported has paid for its request: its idempotency key is used up, and its request id gets the
-/// same hold again. If nobody knows what the request cost, or it was not served, a retry is held anew, and not as the
+/// same hold again. If the request's cost is unknown, or it was not served, a retry gets a new hold, not that of the
 /// first attempt.
 pub async fn a_retry_is_held_anew_unless_its_cost_is_known(store: Arc<dyn Store>) {
-    // action, what it captures, whether a retry is held anew
+    // action, captured amount, whether a retry gets a new hold
     let table = [
         (capture(10), 10, false),
         (HoldAction::CaptureFallback, FALLBACK, true),

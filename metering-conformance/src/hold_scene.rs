@@ -16,7 +16,7 @@ use super::scene::{NOON, accepted, atoms, charge, racing, totals};
 
 /// The lease of a hold.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
-/// What is captured of a hold when nobody says what its request cost, in atoms.
+/// The capture of a hold whose request's cost was not reported, in atoms.
 pub(super) const FALLBACK: i64 = 7;
 
 pub(super) fn later(seconds: u64) -> Timestamp {
@@ -33,7 +33,7 @@ pub(super) fn hold(key: KeyHash, amount: i64) -> Charge {
 }
 
 pub(super) fn held(receipt: &Receipt) -> Held {
-    receipt.hold.expect("the receipt of a hold says what is held")
+    receipt.hold.expect("the receipt of a hold has the held amount")
 }
 
 /// Opens a hold at `now` and expects success.
@@ -83,7 +83,7 @@ pub(super) async fn act(
     try_update(store, update(account, id, action), now).await.expect("the hold exists")
 }
 
-/// Commits each posting in a task of its own, all at once.
+/// Commits each posting in a separate task, all concurrently.
 pub(super) async fn update_at_once(store: &Arc<dyn Store>, postings: Vec<Posting>, now: Timestamp) -> Vec<HoldUpdated> {
     racing(store, postings, |store, posting| async move {
         try_update(&*store, posting, now).await.expect("the hold exists")

@@ -159,14 +159,14 @@ pub async fn entries_of_settled_holds_are_separate_by_kind(store: Verified<dyn S
     assert_eq!(totals.iter().map(|total| total.calls).sum::<u64>(), 25);
 }
 
-/// Settles a hold in each way that books usage, each in a commit of its own and all in one.
+/// Settles a hold in each way that books usage: each in a separate commit, and all in one.
 fn ends(ids: &[HoldId]) -> Vec<(HoldId, HoldAction)> {
     let actions = [capture(1), HoldAction::CaptureFallback, HoldAction::Release, HoldAction::Expire];
     ids.iter().copied().zip(actions.into_iter().cycle()).collect()
 }
 
-/// A hold counts towards the rate limits when it is opened. Its capture or release does not count, neither in that
-/// minute nor in a later one.
+/// A hold counts towards the rate limits when it is opened. Its capture or release does not count in that minute or a
+/// later one.
 pub async fn rate_limits_count_a_hold_once(store: Verified<dyn Store>) {
     let limits = RateLimits::per_minute(6).and_per_day(9);
     let customer = customer_with(&*store, 10_000, limits).await;
@@ -192,7 +192,7 @@ pub async fn rate_limits_count_a_hold_once(store: Verified<dyn Store>) {
     store.commit(batch, next).await.unwrap();
     for secret in [customer.key, key.secret] {
         let first = accepted(&*store, charge(secret, 1), next).await;
-        // Both the account and the key have counted six requests so far, and the second of these counts for both.
+        // The account and the key have counted six requests, and the second of these counts for both.
         assert_eq!((first.rate.minute.count, first.rate.day.count), (1, 7));
     }
     let last = accepted(&*store, charge(customer.key, 1), next).await;

@@ -19,7 +19,7 @@ use super::scene::{
     refused, report,
 };
 
-/// A hold lowers the balance, is not used yet, and is stored as it was requested.
+/// A hold lowers the balance, is not used yet, and is stored as requested.
 pub async fn an_open_hold_lowers_the_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let terms = HoldTerms { lease: Duration::from_millis(12_345), ..terms() };
@@ -80,7 +80,7 @@ pub async fn a_hold_must_be_covered(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (0, 1, 99));
 }
 
-/// What the request cost becomes usage, at most what is held, and the rest returns to the balance.
+/// The request's cost becomes usage, at most the held amount, and the rest returns to the balance.
 pub async fn a_capture_returns_the_rest(store: Arc<dyn Store>) {
     // cost, captured, excess
     for (cost, captured, excess) in
@@ -101,7 +101,7 @@ pub async fn a_capture_returns_the_rest(store: Arc<dyn Store>) {
     }
 }
 
-/// The update that settles a hold says which upstream served the request. What comes later does not change that.
+/// The update that settles a hold names the upstream that served the request. Later updates do not change that.
 pub async fn a_settled_hold_says_which_upstream_served_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     for (number, action) in [capture(2), HoldAction::CaptureFallback, HoldAction::Release].into_iter().enumerate() {
@@ -125,7 +125,7 @@ pub async fn a_settled_hold_says_which_upstream_served_it(store: Verified<dyn St
     }
 }
 
-/// A capture in full takes what the request cost, also from a balance that does not cover it.
+/// A full capture takes the request's cost, also from a balance that does not cover it.
 pub async fn a_capture_in_full_may_make_a_debt(store: Arc<dyn Store>) {
     for (cost, excess) in [(10, 0), (60, 0), (90, 30), (500, 440)] {
         let customer = customer(&*store, 100).await;
@@ -218,7 +218,7 @@ pub async fn a_renewed_hold_expires_later(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (100 - FALLBACK, 0, FALLBACK));
 }
 
-/// Whatever settles a hold first, nothing changes it again, and each later update returns the first settlement.
+/// After the first settlement of a hold, nothing changes it, and each later update returns the first settlement.
 pub async fn a_hold_is_settled_once(store: Verified<dyn Store>) {
     let actions = [
         capture(50),
@@ -266,7 +266,7 @@ pub async fn an_unknown_hold_is_none(store: Verified<dyn Store>) {
     assert_eq!(balance(&*store, &other.id).await, 100);
 }
 
-/// Every account that the store returns says what is held.
+/// Every account that the store returns has the held amount.
 pub async fn held_credits_are_part_of_every_account(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     open(&*store, customer.key, 60).await;

@@ -131,8 +131,8 @@ pub async fn only_the_last_attempt_refunds_the_charge(store: Verified<dyn Store>
     );
 }
 
-/// A charge is refunded once, whichever of its attempts fails first, and a late one does not refund another charge that
-/// the key is used for by then.
+/// A charge is refunded once, no matter which of its attempts fails first. A late one does not refund another charge
+/// that the key is used for by then.
 pub async fn a_charge_is_refunded_once(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, keyed(customer.key, BASE, "k", 1), NOON).await;
@@ -194,7 +194,7 @@ pub async fn keys_are_separate_per_account(store: Arc<dyn Store>) {
     assert_eq!(refused(&*store, keyed(first.key, BASE, "k", 1), NOON).await, Refusal::UnknownKey);
 }
 
-/// Each API key has idempotency keys of its own: no key gets, repeats or blocks what another one paid for, and a refund
+/// Each API key has its own idempotency keys: no key gets, repeats or blocks what another one paid for, and a refund
 /// goes to the key that paid. A rotation changes nothing about that.
 pub async fn keys_are_separate_per_api_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;

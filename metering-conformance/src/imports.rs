@@ -72,7 +72,7 @@ async fn imported(store: &dyn FullStore, new: &ImportedAccount) -> Vec<ImportCon
     }
 }
 
-/// An imported account is found as it was given, and its balance is exact.
+/// An imported account is found with all given fields, and its balance is exact.
 pub async fn imported_account_is_found_as_it_was(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let new = foreign(1);
@@ -241,7 +241,7 @@ pub async fn imported_keys_keep_their_terms(store: Verified<dyn FullStore>) {
     super::scene::refused(store, charge(foreign_key(3).hash(), BASE), NOON).await;
 }
 
-/// A check writes nothing, and says what an import would do.
+/// A check writes nothing, and reports what an import would do.
 pub async fn checking_an_import_writes_nothing(store: Verified<dyn FullStore>) {
     let store = store.as_ref();
     let (first, second) = (foreign(1), ImportedAccount { payer: Some(foreign(1).payer.unwrap()), ..foreign(2) });

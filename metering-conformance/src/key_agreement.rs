@@ -1,4 +1,4 @@
-//! Random operations on keys have the same results on openers of one database, in turn, as on the memory store.
+//! Random operations on keys, by alternating openers of one database, have the same results as on the memory store.
 
 use std::sync::Arc;
 use std::time::Duration;

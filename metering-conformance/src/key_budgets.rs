@@ -21,7 +21,7 @@ fn terms(limit: i64, reset: Option<BudgetReset>) -> KeyTerms {
     KeyTerms { budget: budget(limit, reset), ..caller() }
 }
 
-/// What a refused charge says about the budget: its limit, the credits spent and the credits remaining, in atoms.
+/// The budget in the refusal of a charge: its limit, the credits used and the credits remaining, in atoms.
 async fn exhausted(store: &dyn Store, key: &Issued, price: i64, now: Timestamp) -> (i64, i64, i64) {
     match refused(store, charge(key.secret, price), now).await {
         Refusal::KeyBudget { exhausted, .. } => {
@@ -151,7 +151,7 @@ pub async fn lagging_clock_gets_no_second_budget(store: Verified<dyn Store>) {
 }
 
 /// A clock that was set back by more than a day begins the period of its day again, and its budget. The books still add
-/// up: that is no discrepancy, however often the clock changes.
+/// up: that is no discrepancy, no matter how often the clock changes.
 pub async fn clock_set_back_begins_the_period_again(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let key = issue(&*store, &customer.id, None, terms(50, Some(BudgetReset::Daily))).await;
@@ -207,7 +207,7 @@ pub async fn refund_returns_to_the_budget_of_its_period(store: Verified<dyn Stor
     assert_eq!(spent(&*store, &customer.id, &parent.id).await, 60, "a disabled key is refunded");
 }
 
-/// A budget that is set later begins with what the key and its child keys spent in the period so far.
+/// A budget that is set later starts with the usage of the key and its child keys in the period so far.
 pub async fn budget_set_later_counts_what_was_spent(store: Arc<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;

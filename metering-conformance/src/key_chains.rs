@@ -22,7 +22,7 @@ fn in_progress(key: &Issued, in_flight: &InFlight) -> Charge {
     charge(key.secret, BASE).with_in_flight(in_flight.clone())
 }
 
-/// A key stops while a parent key is disabled, and for good when that is revoked or leaks.
+/// A key stops working while a parent key is disabled, and permanently when that is revoked or leaks.
 pub async fn key_stops_with_each_key_above_it(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     for what in ["disabled", "revoked", "leaked"] {
@@ -55,8 +55,8 @@ pub async fn key_stops_with_each_key_above_it(store: Verified<dyn Store>) {
     }
 }
 
-/// A child of a key that is not live is unknown, whatever else its terms forbid: a caller without a live key learns
-/// nothing.
+/// A child of a key that is not live is reported as unknown, even if its terms forbid the request too: a caller without
+/// a live key gets no other information.
 pub async fn dead_parent_is_refused_before_the_terms(store: Verified<dyn Store>) {
     let customer = customer(&*store, PLENTY).await;
     let later = NOON.saturating_add(DAY);
@@ -93,7 +93,7 @@ pub async fn narrowed_terms_apply_to_the_keys_below(store: Verified<dyn Store>) 
         change(&*store, &customer.id, &parent.id, narrower).await;
         let refusal = refused(&*store, charge(child.secret, BASE), expiry).await;
         assert_eq!(refusal, Refusal::Key(expected));
-        // The child key can be changed all the same.
+        // The child key can still be changed.
         let disabled = TermsChange { disabled: Some(true), ..none() };
         assert!(change(&*store, &customer.id, &child.id, disabled).await.terms.disabled);
     }

@@ -1,4 +1,4 @@
-//! Contracts for creating, changing and rotating keys: who may, what is refused, and in which order.
+//! Contracts for creating, changing and rotating keys: permissions, refusals and their order.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ pub async fn parent_that_is_not_live_makes_no_keys(store: Arc<dyn Store>) {
     }
 }
 
-/// What a new key leaves open is taken from its parent.
+/// Terms that a new key does not set come from its parent.
 pub async fn created_key_takes_over_what_it_leaves_open(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let outer = KeyTerms {
@@ -112,7 +112,7 @@ pub async fn repeated_creation_returns_the_same_key(store: Verified<dyn Store>) 
     assert_eq!(number_of_keys(&*store, &customer).await, before);
 }
 
-/// A key that has expired no longer counts towards the most keys that an account may have.
+/// An expired key does not count towards the maximum number of keys of an account.
 pub async fn expired_keys_make_room(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let expiry = NOON.saturating_add(MINUTE);

@@ -7,8 +7,8 @@ use metering_core::store::{KeyChange, KeyChanged, Store, TermsChange};
 use super::key_scene::{budget, caller, change, changed, first, issue, manager, revoke, spent, status, try_change};
 use super::scene::{BASE, MINUTE, NOON, Verified, accepted, atoms, charge, customer, new_key, refused};
 
-/// An owner who proves who they are gets the first key back. Keys that can manage keys are revoked, with all their child keys;
-/// others stay.
+/// An owner who proves their identity recovers the first key. Keys that can manage keys are revoked, with all their
+/// child keys; others stay.
 pub async fn replaced_key_revokes_the_managers(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let manager = issue(&*store, &customer.id, None, manager()).await;
@@ -33,7 +33,7 @@ pub async fn replaced_key_revokes_the_managers(store: Verified<dyn Store>) {
     assert_eq!(listed.iter().map(|status| status.key.number.get()).collect::<Vec<_>>(), [0, 3]);
 }
 
-/// Whoever could manage keys may have rotated one with a grace period, so a recovery ends them all.
+/// A person who could manage keys may have rotated one with a grace period, so a recovery ends all grace periods.
 pub async fn replaced_key_ends_grace_periods(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let key = issue(&*store, &customer.id, None, caller()).await;
@@ -47,7 +47,7 @@ pub async fn replaced_key_ends_grace_periods(store: Verified<dyn Store>) {
     accepted(&*store, charge(newest, BASE), NOON).await;
 }
 
-/// The first key is as it was in the beginning, but for its name, limits and budget.
+/// The first key is in its original state, except for its name, limits and budget.
 pub async fn replaced_key_resets_the_first_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let key = first(&*store, &customer).await;
@@ -81,8 +81,8 @@ pub async fn replaced_key_resets_the_first_key(store: Verified<dyn Store>) {
     assert!(matches!(refusal, Refusal::KeyBudget { .. }), "{refusal:?}");
 }
 
-/// A leaked key stops at once, and its child keys. It is back after a rotation, and they are not: whoever found it may
-/// have made them.
+/// A leaked key stops working immediately, with its child keys. A rotation restores it, but not them: the finder of the
+/// secret may have created them.
 pub async fn leaked_key_works_again_after_a_rotation(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
@@ -98,7 +98,7 @@ pub async fn leaked_key_works_again_after_a_rotation(store: Verified<dyn Store>)
     assert_eq!(store.live_keys(&secrets, at).await.unwrap(), [false; 3]);
     assert_eq!(store.report_leaked(&second, at).await.unwrap(), None, "it no longer works");
     assert_eq!(store.report_leaked(&new_key(), at).await.unwrap(), None, "nobody has this secret");
-    assert_eq!(store.replace_live_key(&second, third, at).await.unwrap(), None, "whoever found it rotates nothing");
+    assert_eq!(store.replace_live_key(&second, third, at).await.unwrap(), None, "its finder rotates nothing");
     let enabled = TermsChange { disabled: Some(false), ..TermsChange::default() };
     assert_eq!(try_change(&*store, &customer.id, &parent.id, None, enabled).await, KeyChanged::Leaked);
     let rotate = KeyChange::Rotate { secret: third, old_until };

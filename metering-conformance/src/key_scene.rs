@@ -107,7 +107,7 @@ pub(super) async fn status(store: &dyn Store, account: &AccountId, id: &KeyId, n
     store.key(account, id, now.day()).await.unwrap().expect("the key exists")
 }
 
-/// What counts against the budget of a key, in atoms.
+/// The usage that counts towards the budget of a key, in atoms.
 pub(super) async fn spent(store: &dyn Store, account: &AccountId, id: &KeyId) -> i64 {
     status(store, account, id, NOON).await.spent.expect("the key has a budget").amount.atoms()
 }

@@ -16,7 +16,7 @@ use super::scene::{
     customer, new_id, new_key, paged, refused, report,
 };
 
-/// An account begins with one key, which may do everything.
+/// An account starts with one key, which may do everything.
 pub async fn first_key_has_all_scopes(store: Arc<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let page = store.keys(&customer.id, None, 10, NOON.day()).await.unwrap();
@@ -30,7 +30,7 @@ pub async fn first_key_has_all_scopes(store: Arc<dyn Store>) {
     assert_eq!(store.key(&new_id(), &key.id, NOON.day()).await.unwrap(), None);
 }
 
-/// A key shows the end of its newest secret, however it got that, and whatever else changes.
+/// A key shows the end of its newest secret, no matter how it got that secret and what else changes.
 pub async fn keys_show_the_end_of_their_newest_secret(store: Verified<dyn Store>) {
     let customer = customer(&*store, BASE).await;
     let (first, child) = (first(&*store, &customer).await, issue(&*store, &customer.id, None, caller()).await);
@@ -57,7 +57,7 @@ pub async fn keys_show_the_end_of_their_newest_secret(store: Verified<dyn Store>
     assert_eq!(hints().await, of([recovered, replaced]));
 }
 
-/// A key that was created charges its account, and is found as it was made.
+/// A created key charges its account, and is found with all its fields.
 pub async fn created_key_charges_its_account(store: Verified<dyn Store>) {
     let (owner, other) = (customer(&*store, 10 * BASE).await, customer(&*store, BASE).await);
     let terms = KeyTerms {
@@ -105,7 +105,7 @@ pub async fn keys_are_paged_by_creation(store: Arc<dyn Store>) {
     }
 }
 
-/// Usage is of the key alone, in the periods of the day that is asked for, minus refunds.
+/// Usage is that of the key alone, in the periods of the requested day, minus refunds.
 pub async fn usage_of_a_key_is_its_own(store: Verified<dyn Store>) {
     let customer = customer(&*store, 1_000_000).await;
     let parent = issue(&*store, &customer.id, None, manager()).await;
@@ -134,7 +134,7 @@ pub async fn usage_of_a_key_is_its_own(store: Verified<dyn Store>) {
     assert_eq!(later.usage, usage([11_111, 0, 0, 0], NOON));
 }
 
-/// Reports, daily totals and activity say which key the requests came with.
+/// Reports, daily totals and activity name the key of each request.
 pub async fn usage_is_recorded_by_key(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100 * BASE).await;
     let child = issue(&*store, &customer.id, None, caller()).await;

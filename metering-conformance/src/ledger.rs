@@ -36,7 +36,7 @@ pub async fn entries_change_the_balance_and_their_total(store: Verified<dyn Stor
     }
 }
 
-/// The ledger lists entries as written, in the order of writing, whatever the clock said.
+/// The ledger lists entries as written, in the order of writing, regardless of the clock.
 pub async fn entries_are_listed_as_written(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     let lagging = NOON.saturating_sub(Duration::from_millis(90_001));

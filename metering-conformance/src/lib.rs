@@ -163,7 +163,7 @@ where
     });
 }
 
-/// Runs one contract like [`run`], and then verifies the store's books: of whatever it did, all totals must add up.
+/// Runs one contract like [`run`], and then verifies the store's books: all totals must add up.
 ///
 /// # Panics
 /// When the store breaks the contract, or its totals do not add up.
@@ -195,7 +195,7 @@ where
 }
 
 /// Compares two openers of one fresh database with the model, on `cases` random sequences of [`operations_by_turns`]:
-/// whatever one of them caches, it must see the other's changes immediately.
+/// despite its caches, each must see the other's changes immediately.
 ///
 /// # Panics
 /// When they disagree, with the shortest sequence found that shows it.

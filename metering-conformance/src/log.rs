@@ -71,7 +71,7 @@ pub(super) async fn sequence(store: &dyn FullStore, limit: u32) -> Vec<UnloggedP
     }
 }
 
-/// What a posting adds to its account's funds, in atoms.
+/// The amount that a posting adds to its account's funds, in atoms.
 fn added(posting: &UnloggedPosting) -> i64 {
     match &posting.what {
         Logged::Opening(amount) | Logged::Ledger { amount, .. } => amount.atoms(),
@@ -110,8 +110,8 @@ pub async fn a_log_begins_once_with_all_funds(store: Arc<dyn FullStore>) {
     assert_eq!(logged.iter().map(added).collect::<Vec<_>>(), [0, 900]);
 }
 
-/// The log of a moved store begins with the head of the log that stayed in the other database. A later epoch follows the
-/// store's own last one.
+/// The log of a moved store starts with the head of the log that stayed in the other database. A later epoch follows
+/// the store's own last one.
 pub async fn an_epoch_begins_with_the_log_before_it(store: Arc<dyn FullStore>) {
     customer(&*store, 1_000).await;
     let elsewhere = PreviousLog { origin: "log.example/3".to_owned(), size: 70_400, root: [9; 32] };
@@ -132,8 +132,8 @@ pub async fn an_epoch_begins_with_the_log_before_it(store: Arc<dyn FullStore>) {
     assert_eq!(next.previous, Some(ended.head()), "what the caller names is not used");
 }
 
-/// Charges, refunds and ledger entries are taken once, in order for each account, however much was committed or folded
-/// between two steps.
+/// Charges, refunds and ledger entries are taken once, in order for each account, no matter how much was committed or
+/// folded between two steps.
 pub async fn each_posting_is_logged_once_and_in_order(store: Arc<dyn FullStore>) {
     let store = &*store;
     let owners = [customer(store, 1_000_000).await, customer(store, 1_000_000).await];
@@ -224,7 +224,7 @@ pub async fn a_stale_step_changes_nothing(store: Arc<dyn FullStore>) {
     assert!(store.claim_log("node-2", LEASE, later).await.unwrap().is_some());
 }
 
-/// A node that stops gives up its lease, and the next one claims it at once. One without the lease changes nothing.
+/// A node that stops gives up its lease, and the next one claims it immediately. One without the lease changes nothing.
 pub async fn a_lease_that_was_given_up_is_free(store: Arc<dyn FullStore>) {
     assert_eq!(store.claim_log(NODE, Duration::ZERO, NOON).await.unwrap(), None, "no log is open");
     begin(&*store).await;

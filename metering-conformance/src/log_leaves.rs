@@ -235,7 +235,7 @@ pub async fn two_sequencers_log_each_posting_once(store: Arc<dyn FullStore>) {
     assert_sound(shared).await;
 }
 
-/// Polls a future this many times, then drops it and whatever it awaits.
+/// Polls a future this many times, then drops it and everything it awaits.
 async fn cut_short(step: impl Future, polls: u32) {
     let mut step = pin!(step);
     let mut left = polls;
@@ -247,7 +247,8 @@ async fn cut_short(step: impl Future, polls: u32) {
     .await;
 }
 
-/// Wherever a step is cut off, even while it is being appended, the next one loses nothing and appends nothing twice.
+/// If a step is cut off at any point, even while it is being appended, the next one loses nothing and appends nothing
+/// twice.
 pub async fn a_step_that_is_cut_short_is_repeated(store: Arc<dyn FullStore>) {
     let (shared, store) = (&store, &*store);
     let owner = customer(store, 1_000_000).await;

@@ -1,4 +1,4 @@
-//! The log of several openers of one database: one that did not open it knows of it with its next commit.
+//! The log of several openers of one database: an opener that did not start it sees it with its next commit.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ fn invitation(account: &AccountId, role: MemberRole, email: Option<&str>) -> Inv
     }
 }
 
-/// Invites somebody by mail, who joins in a minute of their own.
+/// Invites a member by mail, who joins in a separate minute.
 async fn member(store: &dyn FullStore, owner: &Customer, minute: u32, role: MemberRole, email: &str) -> Member {
     let new_invitation = invitation(&owner.id, role, Some(email));
     assert_eq!(store.invite(new_invitation.clone(), owner_of(owner)).await.unwrap(), Invited::Invited);
@@ -66,7 +66,7 @@ async fn actions(store: &dyn FullStore, account: &AccountId) -> Vec<AccountActio
     store.account_log(account, None, 100).await.unwrap().items
 }
 
-/// By mail: the link proves the address. Whoever joined is found as invited, and the invitation is gone.
+/// By mail: the link proves the address. A member who joined is found as invited, and the invitation is gone.
 pub async fn an_invitation_is_joined_once(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1).await;
     let invited = invitation(&owner.id, MemberRole::Developer, Some("Jo@Example.com"));
@@ -92,7 +92,7 @@ pub async fn an_invitation_is_joined_once(store: Arc<dyn FullStore>) {
     assert_eq!(reported(&*store, &owner.id).await.last(), Some(&MemberJoined));
 }
 
-/// Its holder proves an identity, here a wallet's. An invitation alone, or one that has expired, joins nobody.
+/// Its holder proves an identity, here a wallet's. An invitation alone, or an expired one, adds no member.
 pub async fn a_link_to_pass_on_needs_an_identity(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1).await;
     let invited = invitation(&owner.id, MemberRole::Viewer, None);

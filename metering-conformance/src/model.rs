@@ -147,7 +147,7 @@ impl Model {
     pub(super) fn refund(&mut self, refund: &Refund, now: Timestamp) -> Option<Credits> {
         let owner = self.owners.iter_mut().find(|owner| owner.made.id == refund.account)?;
         let entries = owner.usage.len();
-        // A free request may have a refund too, which gives back its place in a count and is no entry.
+        // A free request may have a refund too, which gives back its place in a count and is not an entry.
         owner.usage.extend(refund.amount.is_positive().then(|| Event {
             kind: ActivityKind::UsageRefund,
             line: refund.line.clone(),

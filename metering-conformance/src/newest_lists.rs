@@ -25,7 +25,7 @@ async fn named(store: &dyn Store, name: &str, created_at: Timestamp) -> AccountI
     create(store, NewAccount { agent_name: name.parse().unwrap(), created_at, ..new_account() }).await.id
 }
 
-/// Accounts are listed in the reverse order of creation, whatever their times say, with any size of pages.
+/// Accounts are listed in the reverse order of creation, regardless of their times, with any page size.
 pub async fn newest_accounts_are_first(store: Arc<dyn OperatorStore>) {
     assert_eq!(listed(&*store, &AccountFilter::default(), 5).await, []);
     let mut ids = Vec::new();
@@ -102,7 +102,7 @@ pub async fn newest_entries_are_first(store: Arc<dyn OperatorStore>) {
     assert_eq!(store.newest_entries(&new_id(), Period::default(), None, 10).await.unwrap().items, []);
 }
 
-/// A key is found by its id alone, whoever's it is, and also once it is revoked.
+/// A key of any account is found by its id alone, even after it is revoked.
 pub async fn a_key_is_found_by_its_id(store: Arc<dyn OperatorStore>) {
     let (one, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     for customer in [&one, &other] {

@@ -1,4 +1,4 @@
-//! Contracts for what becomes of a grant: its code and its refresh tokens work once, and its key keeps what was spent.
+//! Contracts for the life of a grant: its code and its refresh tokens work once, and its key keeps its usage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 /// The budget that owners give: a ten-millionth of a credit.
 const BUDGET: i64 = 720;
 
-/// A service whose owner was asked by a client.
+/// A service with a client's pending consent request.
 struct Scene {
     store: Arc<dyn FullStore>,
     service: Arc<Service>,
@@ -100,7 +100,7 @@ fn assert_refused(response: Result<TokenResponse, OAuthError>, code: &str) {
     }
 }
 
-/// Many send it at once: one gets the key, and then loses it, since the code was stolen from somebody.
+/// Many clients send it at once: one gets the key, and then loses it, since the code must have been stolen.
 pub async fn a_code_gives_one_key_however_often_it_is_sent(store: Arc<dyn FullStore>) {
     let scene = Arc::new(Scene::new(store).await);
     let kept_until = async || scene.store.oauth_client(&scene.client).await.unwrap().unwrap().expires_at;
@@ -152,7 +152,7 @@ pub async fn a_refresh_keeps_the_budget_and_what_was_spent_of_it(store: Arc<dyn 
     assert_verified(&*scene.store).await;
 }
 
-/// Whoever used it first, the thief or the client, loses what it got.
+/// The one who used it first, thief or client, loses the key.
 pub async fn a_refresh_token_that_comes_twice_ends_the_access(store: Arc<dyn FullStore>) {
     let scene = Scene::new(store).await;
     let first = scene.redeem(&scene.code().await).await.unwrap();
@@ -184,7 +184,7 @@ pub async fn a_revoked_token_ends_the_access(store: Arc<dyn FullStore>) {
     assert_eq!(scene.store.live_keys(&[secret.hash()], NOON).await.unwrap(), [true]);
 }
 
-/// Whichever is first, the client has no access afterwards.
+/// In either order, the client has no access afterwards.
 pub async fn a_code_that_is_revoked_while_it_is_redeemed_gives_nothing(store: Arc<dyn FullStore>) {
     let scene = Scene::new(store).await;
     for _ in 0..TASKS {

@@ -1,4 +1,4 @@
-//! Contracts for clients and grants of OAuth: stored as they are, and forgotten once they have expired.
+//! Contracts for clients and grants of OAuth: stored as given, and deleted after they expire.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ pub async fn a_registered_client_is_found_as_it_was(store: Arc<dyn FullStore>) {
     assert_eq!(store.oauth_client("cli_1").await.unwrap(), Some(OAuthClient { expires_at: later, ..one }));
 }
 
-/// Another with its id takes its place.
+/// A grant is found by its id and its access token. A second grant with the same id replaces it.
 pub async fn a_grant_is_found_by_its_id_and_its_access_token(store: Arc<dyn FullStore>) {
     let begun = grant(&*store, NOON).await;
     store.put_oauth_grant(begun.clone()).await.unwrap();

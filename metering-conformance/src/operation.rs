@@ -125,7 +125,7 @@ pub fn operations_by_turns() -> impl Strategy<Value = Vec<Operation>> {
     sequences(vec(prop_oneof![1 => Just(Operation::Turn), 2 => operation()], 1..120))
 }
 
-/// Sequences that begin with accounts and quotes, so that later operations have something to work on.
+/// Sequences that start with accounts and quotes, so later operations have something to work on.
 fn sequences(then: impl Strategy<Value = Vec<Operation>>) -> impl Strategy<Value = Vec<Operation>> {
     let quotes = vec(sale::quote().prop_map(Operation::Sell), 1..5);
     (vec(create(), 1..3), quotes, then).prop_map(|(made, quotes, then)| {

@@ -111,7 +111,7 @@ pub async fn operations_report_covers_only_its_days(store: Arc<dyn OperatorStore
     assert_eq!((all.by_day.len(), all.top_accounts.len()), (3, 4));
 }
 
-/// Refunds reduce what was used on the day of their charge, and the number of events stays.
+/// Refunds reduce the usage of the day of their charge, and the number of events does not change.
 pub async fn refunds_reduce_the_operations_report(store: Arc<dyn OperatorStore>) {
     let customer = customer(&*store, 100 * BASE).await;
     let receipt = accepted(&*store, charge_on(customer.key, 5 * BASE, line("/a")), at(0)).await;
@@ -183,7 +183,7 @@ pub async fn top_routes_are_ordered_and_limited(store: Arc<dyn OperatorStore>) {
     assert_eq!(operations(&*store, TODAY).await.top_routes, expected);
 }
 
-/// Recent usage counts as well as older usage, wherever a backend keeps it: on every day the report agrees with the
+/// Recent usage counts like older usage, no matter where a backend keeps it: on every day the report agrees with the
 /// daily totals after each commit.
 pub async fn operations_report_has_the_newest_usage(store: Arc<dyn OperatorStore>) {
     let (busy, calm) = (customer(&*store, 1_000 * BASE).await, customer(&*store, 1_000 * BASE).await);

@@ -74,7 +74,7 @@ pub async fn an_operators_token_in_use_is_an_error(store: Arc<dyn OperatorStore>
     created(&*store, NewOperator { token: token(), ..second }).await;
 }
 
-/// Operators are listed by the bytes of their names, whatever the database's collation.
+/// Operators are listed by the bytes of their names, regardless of the database's collation.
 pub async fn operators_are_listed_by_the_bytes_of_their_names(store: Arc<dyn OperatorStore>) {
     assert_eq!(store.operators().await.unwrap(), []);
     let sorted = ["-", ".", "0", "10", "9", "@", "A", "B", "Ba", "Z", "_", "a", "a-b", "a.b", "aB", "ab", "b", "z"];
@@ -95,8 +95,8 @@ pub async fn revoking_an_operator_twice_changes_nothing(store: Arc<dyn OperatorS
     assert_eq!(store.operators().await.unwrap(), [first.unwrap()]);
 }
 
-/// A new token replaces the old one, under the same name and role. A revoked operator gets none, nor does one get the
-/// token of another.
+/// A new token replaces the old one, under the same name and role. A revoked operator gets none, and no operator gets
+/// the token of another.
 pub async fn a_rotated_operator_token_replaces_the_old_one(store: Arc<dyn OperatorStore>) {
     let (old, other) = (new("jo", Role::Manager), created(&*store, new("al", Role::Viewer)).await);
     let operator = created(&*store, old.clone()).await;

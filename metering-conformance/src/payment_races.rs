@@ -146,7 +146,7 @@ pub async fn concurrent_claims_share_no_email(store: Arc<dyn PaymentStore>) {
     assert_eq!(accounts.iter().filter(|account| account.email.is_some()).count(), 1);
 }
 
-/// An account registers one payment 50 times at once: it is credited once, and the other results say so.
+/// An account registers one payment 50 times at once: it is credited once, and the other results report that.
 pub async fn a_payment_is_credited_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let one = PaymentCredit { link_payer: true, ..credit(&customer.id, payment_by(1, tx(1))) };

@@ -84,7 +84,7 @@ async fn listed(store: &dyn PaymentStore) -> Vec<(AccountId, u8)> {
     records.into_iter().map(|record| (record.account, record.payment.tx.hash.as_bytes()[0])).collect()
 }
 
-/// Records of all accounts are listed in the order of writing, whatever their times. Refusals write none.
+/// Records of all accounts are listed in the order of writing, regardless of their times. Refusals write none.
 pub async fn records_are_listed_as_written(store: Arc<dyn PaymentStore>) {
     let (first, second) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let mut expected = Vec::new();

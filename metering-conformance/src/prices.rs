@@ -59,7 +59,7 @@ pub async fn a_version_is_found_as_it_was_recorded(store: Arc<dyn PriceStore>) {
     assert_eq!(store.price_catalogue(PriceNumber(u32::MAX)).await.unwrap(), None);
 }
 
-/// A catalogue is stored byte by byte, whatever its size and its characters.
+/// A catalogue of any size and characters is stored byte by byte.
 pub async fn a_large_catalogue_is_stored_byte_by_byte(store: Arc<dyn PriceStore>) {
     let catalogue: Arc<str> = "{\"ä\": \"\\u0000 €\"}\r\n\t".repeat(100_000).into();
     let version = recorded(&*store, configured(&catalogue, NOON)).await;
@@ -142,7 +142,7 @@ pub async fn two_versions_are_not_applied_for_the_same_time(store: Arc<dyn Price
     assert_eq!(numbers(&*store, NOON).await, [1, 2]);
 }
 
-/// Many record at the same time: each catalogue gets a number of its own, without gaps, and equal ones share one.
+/// Many record at the same time: each distinct catalogue gets one number, without gaps, and equal ones share it.
 pub async fn concurrent_records_get_numbers_without_gaps(store: Arc<dyn PriceStore>) {
     let mut tasks = JoinSet::new();
     for task in 0..TASKS {

@@ -23,7 +23,7 @@ use super::scene::{
     BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, balance, charge, customer, racing,
 };
 
-/// What was paid, in cents.
+/// The amount paid, in cents.
 const PAID: u128 = 1_000;
 
 fn reference(id: &str) -> ProcessorRef {
@@ -131,8 +131,8 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Verified<dyn Payment
     assert_eq!(ended, [("dp_1", true), ("re_1", false)]);
 }
 
-/// A reversal counts once, on its first terms, and one that ended stays ended, even if its end came first, until it is said
-/// to take back again.
+/// A reversal counts once, on its first terms. One that ended stays ended, even if its end came first, until it is
+/// reported to take credits back again.
 pub async fn a_reversal_counts_once(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     let unknown = store.reverse_processor_payment(reversal("re_1", 1)).await.unwrap();

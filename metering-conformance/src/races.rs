@@ -17,7 +17,7 @@ use super::scene::{
 
 const TASKS: usize = 64;
 
-/// Commits all `charges` at once, each in its own task.
+/// Commits all `charges` concurrently, each in its own task.
 pub(super) async fn all_at_once(store: &Arc<dyn Store>, charges: Vec<Charge>) -> Vec<Decision> {
     racing(store, charges, |store, charge| async move { decide(&*store, charge, NOON).await }).await
 }

@@ -6,7 +6,7 @@ use metering_core::store::PaymentStore;
 
 use super::receipts::numbered;
 
-/// Concurrent payments through several openers of one database, of which some are refused, have consecutive numbers.
+/// Concurrent payments through several openers of one database have consecutive numbers, even if some are refused.
 pub async fn openers_number_receipts(stores: [Arc<dyn PaymentStore>; 2]) {
     numbered(stores).await;
 }

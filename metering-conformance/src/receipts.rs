@@ -34,7 +34,7 @@ async fn issued(store: &dyn PaymentStore, account: &AccountId) -> Vec<IssuedRece
     issued
 }
 
-/// A receipt keeps the terms that held when its payment was credited. Terms that say nothing special are not the first ones.
+/// A receipt keeps the terms that held when its payment was credited. Default terms are not recorded as the first ones.
 pub async fn receipts_keep_the_terms_of_their_payment(store: Arc<dyn PaymentStore>) {
     let (owner, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let (first, plain) = (terms(None), ReceiptTerms { tax: None, ..terms(None) });
@@ -77,7 +77,7 @@ pub async fn concurrent_receipts_have_consecutive_numbers(store: Arc<dyn Payment
     numbered([Arc::clone(&store), store]).await;
 }
 
-/// What that is, with one opener of a store or two.
+/// The contract for consecutive numbers, with one opener of a store or two.
 pub(super) async fn numbered(stores: [Arc<dyn PaymentStore>; 2]) {
     const PAYMENTS: u8 = 12;
     let store = Arc::clone(&stores[0]);

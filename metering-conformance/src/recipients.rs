@@ -1,4 +1,4 @@
-//! Contracts for recipients: each is known since its first registration, and listed.
+//! Contracts for recipients: each has the time of its first registration, and is listed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use metering_core::store::PaymentStore;
 use super::sale::{after, wallet};
 use super::scene::NOON;
 
-/// Each recipient is known since its first registration on its chain, however often it is registered again.
+/// Each recipient has the time of its first registration on its chain, no matter how often it is registered again.
 pub async fn recipient_is_known_since_first_registration(store: Arc<dyn PaymentStore>) {
     let first = store.register_recipients(vec![(1, wallet(1)), (u64::MAX, wallet(1))], NOON).await.unwrap();
     assert!(first.iter().all(|registration| registration.is_new && registration.since == NOON));

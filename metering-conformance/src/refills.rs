@@ -58,7 +58,7 @@ async fn refills(store: &dyn Store, id: &AccountId) -> Vec<i64> {
     refills.map(|entry| entry.amount.atoms()).collect()
 }
 
-/// A rule is stored as it was set, and replaced and removed as a whole.
+/// A rule is stored as given, and replaced and removed as a whole.
 pub async fn a_refill_rule_is_stored_unchanged(store: Arc<dyn RefillStore>) {
     assert_eq!(store.refill().await.unwrap(), None);
     for every in BudgetReset::ALL {
@@ -72,7 +72,7 @@ pub async fn a_refill_rule_is_stored_unchanged(store: Arc<dyn RefillStore>) {
     assert_eq!(store.refill().await.unwrap(), None);
 }
 
-/// Without a rule, or after it was removed, nobody is refilled.
+/// Without a rule, or after it was removed, no account is refilled.
 pub async fn without_a_rule_nobody_is_refilled(store: Arc<dyn RefillStore>) {
     let customer = customer(&*store, 1).await;
     assert_eq!(store.refill_accounts(december(), 10).await.unwrap(), Refilled::NOTHING);
@@ -127,7 +127,7 @@ pub async fn held_credits_count_up_to_the_cap(store: Verified<dyn RefillStore>) 
     assert_eq!(balance(&*store, &holder.id).await, 90, "60 of 80 come back");
 }
 
-/// Each account is refilled once in each period, however often it is asked for and whatever is spent in between.
+/// Each account is refilled once in each period, no matter how often a refill is requested and what is used in between.
 pub async fn an_account_is_refilled_once_in_a_period(store: Verified<dyn RefillStore>) {
     for (every, days) in [(BudgetReset::Daily, [1, 2]), (BudgetReset::Weekly, [2, 9]), (BudgetReset::Monthly, [10, 41])]
     {
@@ -199,7 +199,7 @@ pub async fn a_new_account_waits_for_the_next_period(store: Arc<dyn RefillStore>
     assert_eq!((balance(&*store, &old.id).await, balance(&*store, &new.id).await), (10, 5));
 }
 
-/// Revoked accounts get nothing, and what they had stays as it was.
+/// Revoked accounts get nothing, and their balances do not change.
 pub async fn a_revoked_account_is_not_refilled(store: Arc<dyn RefillStore>) {
     let (revoked, live) = (customer(&*store, 1).await, customer(&*store, 1).await);
     store.revoke_account(&revoked.id, NOON).await.unwrap().unwrap();
@@ -232,14 +232,14 @@ pub async fn an_account_at_the_cap_had_its_turn(store: Arc<dyn RefillStore>) {
         accepted(&*store, charge(customer.key, 10), december()).await;
     }
     assert_eq!(refill_all(&*store, after(11), 10).await, (0, 0));
-    // Nor when the accounts are looked at again because of a new rule.
+    // Nor when the accounts are checked again because of a new rule.
     set(&*store, 1_000, 1_000, BudgetReset::Monthly).await;
     assert_eq!(refill_all(&*store, after(11), 10).await, (0, 0));
     assert_eq!(refill_all(&*store, after(41), 10).await, (2, 1_000 + 911));
 }
 
-/// A rule that is changed, or removed and set again, does not refill an account that had its turn in the period of the
-/// new rule.
+/// A rule that is changed, or removed and set again, does not refill an account that was already processed in the
+/// period of the new rule.
 pub async fn a_changed_rule_does_not_refill_again(store: Arc<dyn RefillStore>) {
     let customer = customer(&*store, 0).await;
     set(&*store, 5, 100, BudgetReset::Monthly).await;
@@ -255,7 +255,7 @@ pub async fn a_changed_rule_does_not_refill_again(store: Arc<dyn RefillStore>) {
     assert_eq!(refills(&*store, &customer.id).await, [5, 9]);
 }
 
-/// A rule that replaces another while accounts are being refilled refills the rest, and nobody twice.
+/// A rule that replaces another while accounts are being refilled refills the rest, and no account twice.
 pub async fn a_rule_changed_halfway_refills_the_rest(store: Arc<dyn RefillStore>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     set(&*store, 5, 100, BudgetReset::Monthly).await;
@@ -265,7 +265,7 @@ pub async fn a_rule_changed_halfway_refills_the_rest(store: Arc<dyn RefillStore>
     assert_eq!((refills(&*store, &first.id).await, refills(&*store, &second.id).await), (vec![5], vec![9]));
 }
 
-/// A process whose clock lags behind refills nobody, neither during the newer period nor after it is done.
+/// A process whose clock lags behind refills no account, neither during the newer period nor after it is done.
 pub async fn a_lagging_clock_refills_nobody(store: Arc<dyn RefillStore>) {
     let (first, second) = (customer(&*store, 0).await, customer(&*store, 0).await);
     set(&*store, 5, 100, BudgetReset::Daily).await;

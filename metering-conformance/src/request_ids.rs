@@ -25,7 +25,7 @@ fn summary(receipt: &Receipt) -> (bool, i64, i64) {
     (receipt.repeated, receipt.charged.atoms(), receipt.balance.atoms())
 }
 
-/// A retry in a later batch gets the first result, whatever happened since.
+/// A retry in a later batch gets the first result, no matter what happened since.
 pub async fn retry_returns_the_first_result(store: Verified<dyn Store>) {
     let customer = customer(&*store, 10 * BASE).await;
     let first = accepted(&*store, charge_named(customer.key, 2 * BASE, "r1"), NOON).await;

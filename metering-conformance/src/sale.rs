@@ -28,7 +28,7 @@ pub(super) const BONUS: i64 = 2 * BASE;
 /// The smallest step of time.
 pub(super) const MOMENT: Duration = Duration::from_millis(1);
 
-/// Never the zero address, which is no wallet's.
+/// Never the zero address, which belongs to no wallet.
 pub(super) const fn wallet(number: u8) -> Address {
     let mut bytes = [number; 20];
     bytes[0] = 0xAA;
@@ -92,7 +92,7 @@ pub(super) fn sold() -> SoldPlan {
     SoldPlan { label, bonus_credits: Some(atoms(1)), token_symbol, token_decimals: 6 }
 }
 
-/// What they are worth.
+/// Their value.
 pub(super) fn value() -> PaymentValue {
     let (amount, rate, source) = ("4.30".parse().unwrap(), "0.8612".parse().unwrap(), "Größe, “x”".to_owned());
     let converted = Some(ConvertedAmount { amount, rate, source, as_of: NOON });

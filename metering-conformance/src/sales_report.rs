@@ -17,7 +17,7 @@ use super::sale::{
 };
 use super::scene::{ALWAYS, BASE, DAY, NOON, adjustment, atoms, customer, entry, post};
 
-/// What a purchase of a plan adds to a report, once for each number.
+/// The line that a purchase of a plan adds to a report, once for each number.
 fn starter(numbers: &[u8]) -> PlanSales {
     let amount = numbers.iter().map(|number| quote(*number).amount.get()).sum();
     let count = u64::try_from(numbers.len()).unwrap();
@@ -52,7 +52,7 @@ pub async fn purchases_are_sold_and_grants_are_not(store: Arc<dyn FullStore>) {
     assert_eq!((report.top_accounts.len(), report.top_routes.len()), (0, 0));
 }
 
-/// A reversal takes back what was sold, on its own day, and the payment is no longer listed. Once restored, it is again.
+/// A reversal takes back the sale on its own day, and the payment is no longer listed. Once restored, it is again.
 pub async fn a_reversed_payment_is_not_sold(store: Arc<dyn FullStore>) {
     let made = buyer(&*store, 1).await;
     credited(&*store, credit(&made.id, payment_by(2, tx(2)))).await;
@@ -153,7 +153,7 @@ pub async fn sales_of_other_days_are_left_out(store: Arc<dyn FullStore>) {
     assert_eq!(operations(&*store, ALWAYS).await.sales, [starter(&[1, 2, 3])]);
 }
 
-/// What was paid is added up by day, chain and token, without what is reversed now.
+/// Amounts paid are added up by day, chain and token, without payments that are now reversed.
 pub async fn revenue_is_added_up_by_day(store: Arc<dyn FullStore>) {
     let id = customer(&*store, 0).await.id;
     let tomorrow = NOON.saturating_add(DAY);
@@ -177,7 +177,7 @@ pub async fn revenue_is_added_up_by_day(store: Arc<dyn FullStore>) {
     assert_eq!(operations(&*store, TODAY).await.revenue, expected[..2]);
 }
 
-/// What payments were worth is added up by day and currency, without what is reversed now and what has no value.
+/// Values of payments are added up by day and currency, without payments that are now reversed or have no value.
 pub async fn values_are_added_up_by_day_and_currency(store: Arc<dyn FullStore>) {
     let id = customer(&*store, 0).await.id;
     let tomorrow = NOON.saturating_add(DAY);

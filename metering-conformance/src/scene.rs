@@ -161,7 +161,7 @@ pub(super) async fn commit_refund(store: &dyn Store, refund: Refund, now: Timest
     }
 }
 
-/// Runs a task for each item, all at once and each with the store, and returns their results in any order.
+/// Runs a task for each item concurrently, each with the store, and returns their results in any order.
 pub(super) async fn racing<S, I, F>(
     store: &Arc<S>,
     items: impl IntoIterator<Item = I>,

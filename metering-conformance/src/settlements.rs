@@ -74,7 +74,8 @@ pub async fn payment_without_block_hash_is_final_immediately(store: Arc<dyn Paym
     assert_eq!(unsettled(&*store).await, []);
 }
 
-/// A reversal takes the credits back with its own ledger entry that says why, below zero if they are already spent.
+/// A reversal takes the credits back with its own ledger entry that has the reason, below zero if they are already
+/// used.
 pub async fn reversal_removes_the_purchased_credits(store: Verified<dyn PaymentStore>) {
     let customer = customer(&*store, BASE).await;
     credited(&*store, credit(&customer.id, payment_by(1, tx(1)))).await;
@@ -211,7 +212,7 @@ pub async fn unsettled_payments_are_paged_by_chain(store: Arc<dyn PaymentStore>)
     assert!(store.unsettled_payments(2, None, 100).await.unwrap().items.is_empty());
 }
 
-/// Takes the same step many times at once and returns how often it succeeded.
+/// Takes the same step many times concurrently and returns how often it succeeded.
 async fn at_once(store: &Arc<dyn PaymentStore>, change: &SettlementChange) -> usize {
     let responses = racing(store, 0..20, |store, _| {
         let change = change.clone();

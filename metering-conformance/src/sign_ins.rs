@@ -19,7 +19,7 @@ fn nonce(number: u16) -> [u8; 32] {
     nonce
 }
 
-/// A nonce is new once, whatever its expiry is the next time. Another one is new.
+/// A nonce is new once, even with another expiry the next time. Another nonce is new.
 pub async fn a_sign_in_is_used_once(store: Arc<dyn AuthorizationStore>) {
     assert!(store.use_sign_in(nonce(1), at(60)).await.unwrap());
     for expires_at in [at(60), at(0), at(9_999)] {
@@ -45,7 +45,7 @@ pub async fn a_sign_in_is_forgotten_when_it_expires(store: Arc<dyn Authorization
     assert!(store.use_sign_in(nonce(1), at(120)).await.unwrap());
 }
 
-/// However many have expired, all are deleted, and the others are kept.
+/// All expired ones are deleted, no matter how many, and the others are kept.
 pub async fn many_expired_sign_ins_are_forgotten(store: Arc<dyn AuthorizationStore>) {
     for number in 0..MANY {
         assert!(store.use_sign_in(nonce(number), at(60)).await.unwrap());

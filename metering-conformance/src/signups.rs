@@ -86,7 +86,7 @@ pub async fn a_session_is_approved_once_in_time(store: Arc<dyn SignupStore>) {
     assert_eq!(store.approve_signup(&unknown_code, NOON).await.unwrap(), SignupApproved::NotPending);
 }
 
-/// An email address taken meanwhile is refused at the approval and at the redemption.
+/// An email address that was taken since is refused at the approval and at the redemption.
 pub async fn email_taken_since_opening_is_refused(store: Arc<dyn SignupStore>) {
     let (pending, ready) = (open(&*store, "name@example.com").await, approved(&*store, "name@example.com").await);
     create(&*store, NewAccount { email: Some("NAME@example.com".parse().unwrap()), ..new_account() }).await;

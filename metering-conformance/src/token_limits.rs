@@ -1,4 +1,5 @@
-//! Contracts for limits on tokens per minute: what a hold may use counts first, and what its request used replaces it.
+//! Contracts for limits on tokens per minute: a hold's maximum counts first, and its request's actual tokens replace
+//! it.
 
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ async fn refusal(store: &dyn Store, key: KeyHash, tokens: u32, now: Timestamp) -
     }
 }
 
-/// The tokens that are left, as a request learns that would use more than any limit.
+/// The remaining tokens, as reported to a request that would use more than any limit.
 pub(crate) async fn left(store: &dyn Store, key: KeyHash, now: Timestamp) -> u32 {
     refusal(store, key, u32::MAX, now).await.remaining(LimitWindow::Tokens).expect("there is a limit")
 }
@@ -71,7 +72,7 @@ pub async fn a_token_limit_is_filled_once(store: Verified<dyn Store>) {
     assert_eq!(accepted_count(&commit(&*store, batch, NOON).await), 29, "in one batch");
 }
 
-/// What a request used replaces what it was expected to use; without a report, that stays.
+/// A request's actual tokens replace the expected ones; without a report, the expected ones stay.
 pub async fn used_tokens_replace_expected_ones(store: Verified<dyn Store>) {
     // what settles it, the tokens used, the tokens left of 100 after a hold that may use 60
     let table = [

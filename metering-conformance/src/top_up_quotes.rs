@@ -44,7 +44,7 @@ pub async fn top_up_quotes_are_listed_for_their_account(store: Arc<dyn PaymentSt
     assert_eq!(store.top_up_quotes(&unknown).await.unwrap(), []);
 }
 
-/// A payment with the quote's amount pays it, whichever wallet sent it, until a day after the expiry.
+/// A payment with the quote's amount from any wallet pays it, until a day after the expiry.
 pub async fn any_wallet_pays_a_top_up_quote(store: Arc<dyn PaymentStore>) {
     let own = customer(&*store, BASE).await;
     let quote = open(&*store, top_up_quote(1, &own.id)).await;
@@ -65,8 +65,8 @@ pub async fn any_wallet_pays_a_top_up_quote(store: Arc<dyn PaymentStore>) {
 }
 
 /// Two minutes longer than its payment is honoured, no quote of either kind gets the amount of a top-up quote: a quote
-/// honours payments from two minutes before it. Then its own account may have the amount again, and everybody else a
-/// month later, so that a late payment is credited to no other account.
+/// honours payments from two minutes before it. Then its own account may have the amount again, and other accounts a
+/// month later, so a late payment is credited to no other account.
 pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let first = open(&*store, top_up_quote(1, &own.id)).await;
@@ -81,14 +81,14 @@ pub async fn amount_of_a_top_up_quote_is_reserved_from_everybody(store: Arc<dyn 
     for created_at in [first.created_at, until] {
         taken(top_up_quote(2, &own.id), created_at).await;
         let over_signup = store.open_quote(at(top_up_quote(5, &own.id), signup.amount, created_at)).await.unwrap();
-        assert_eq!(over_signup, QuoteOpened::AmountTaken, "a signup quote has it, whoever its payer is");
+        assert_eq!(over_signup, QuoteOpened::AmountTaken, "a signup quote has it, for any payer");
     }
     for created_at in [first.created_at, until, until.saturating_add(MOMENT), until.saturating_add(DAY * 15), rested] {
         taken(top_up_quote(3, &other.id), created_at).await;
         taken(quote(4), created_at).await;
     }
     let moment_after = |time: Timestamp| time.saturating_add(MOMENT);
-    // What was kept that long is not forgotten meanwhile.
+    // Quotes that must be kept that long are not deleted earlier.
     assert_eq!(store.forget_expired(first.reserved_until()).await.unwrap(), 0);
     open(&*store, at(top_up_quote(6, &other.id), first.amount, moment_after(rested))).await;
 }
@@ -117,8 +117,8 @@ pub async fn amount_of_a_top_up_quote_returns_to_its_account(store: Arc<dyn Paym
     }
 }
 
-/// A quote whose payment was reversed waits for another one, and for nobody else's account. The reversed payment, once it
-/// is back, is credited again, and the quote stays used.
+/// A quote whose payment was reversed waits for another payment, still for the same account. The reversed payment, once
+/// it is back, is credited again, and the quote stays used.
 pub async fn a_top_up_quote_waits_again_when_its_payment_is_reversed(store: Arc<dyn PaymentStore>) {
     let (own, other) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
     let quote = open(&*store, top_up_quote(1, &own.id)).await;
@@ -138,12 +138,12 @@ pub async fn a_top_up_quote_waits_again_when_its_payment_is_reversed(store: Arc<
         assert_eq!(store.credit_payment(theirs).await.unwrap(), PaymentCredited::BelongsToQuote, "{quotes:?}");
     }
     let again = store.credit_payment(own_credit(&quote, first.clone())).await.unwrap();
-    assert!(matches!(again, PaymentCredited::Repeated(..)), "the reversed payment is not credited anew: {again:?}");
+    assert!(matches!(again, PaymentCredited::Repeated(..)), "the reversed payment is not credited again: {again:?}");
     let credited = store.credit_payment(own_credit(&quote, second.clone())).await.unwrap();
     assert!(matches!(&credited, PaymentCredited::Account(after) if after.id == own.id), "{credited:?}");
     assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(used(second.tx)));
     let third = paid_by(9, &quote);
-    assert_eq!(store.quote_paid_by(&third).await.unwrap(), None, "it was paid once more, and waits no longer");
+    assert_eq!(store.quote_paid_by(&third).await.unwrap(), None, "it was paid again, and waits no longer");
     assert_eq!(store.credit_payment(own_credit(&quote, third)).await.unwrap(), PaymentCredited::BelongsToQuote);
     settle(SettlementStep::Restore(Block { number: 19, hash: [19; 32], time: NOON })).await;
     assert_eq!(store.quote(&quote.nonce).await.unwrap(), Some(used(second.tx)));
@@ -218,7 +218,8 @@ pub async fn a_top_up_quote_is_used_once_by_its_account(store: Arc<dyn PaymentSt
     assert_eq!(store.top_up_quotes(&own.id).await.unwrap(), [used]);
     let again = store.credit_payment(own_credit(&quote, payment)).await.unwrap();
     assert!(matches!(again, PaymentCredited::Repeated(..)), "{again:?}");
-    // A second payment of the same amount is nobody's: the account, or the operator, has to prove whose it is.
+    // A second payment of the same amount belongs to no account: the account has to prove its ownership, or the
+    // operator has to assign it.
     let second = paid_by(8, &quote);
     assert_eq!(store.quote_paid_by(&second).await.unwrap(), None);
     assert_eq!(store.credit_payment(own_credit(&quote, second)).await.unwrap(), PaymentCredited::BelongsToQuote);

@@ -43,7 +43,7 @@ async fn granted(store: &dyn FullStore, (id, grant, now): &Grant) -> Result<Acco
     Ok(after)
 }
 
-/// What steps write is there once the transaction is committed, and they see it before.
+/// The writes of steps are visible to others after the commit, and to later steps before it.
 pub async fn steps_of_a_transaction_are_committed_together(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let args = (id.clone(), adjustment(3), NOON);
@@ -56,7 +56,7 @@ pub async fn steps_of_a_transaction_are_committed_together(store: Verified<dyn F
     assert_eq!(log.iter().map(texts).collect::<Vec<_>>(), [(Some("2".to_owned()), Some("5".to_owned()))]);
 }
 
-/// If steps fail, nothing that they wrote stays, and their error comes back as it is.
+/// If steps fail, nothing that they wrote stays, and their error is returned unchanged.
 pub async fn a_transaction_that_fails_leaves_nothing(store: Verified<dyn FullStore>) {
     let id = customer(&*store, 2).await.id;
     let before = account(&*store, &id).await;
@@ -75,7 +75,7 @@ pub async fn a_transaction_that_fails_leaves_nothing(store: Verified<dyn FullSto
     assert_eq!(store.account_ledger(&id, None, 10).await.unwrap().items.len(), 1);
 }
 
-/// A step that fails undoes the others, even if they go on.
+/// A failed step undoes the others, even if they continue.
 pub async fn a_failed_step_fails_its_transaction(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, 2).await;
     let repeated = NewAccount { id: customer.id.clone(), ..new_account() };
@@ -93,7 +93,7 @@ pub async fn a_failed_step_fails_its_transaction(store: Arc<dyn FullStore>) {
     assert_eq!(store.audit_log(&AuditQuery::default(), 10).await.unwrap(), []);
 }
 
-/// What is not part of a transaction fails in one, and does not happen.
+/// Operations that cannot be part of a transaction fail in one, and have no effect.
 pub async fn a_transaction_does_not_charge(store: Arc<dyn FullStore>) {
     let customer = customer(&*store, 2).await;
     let failed = in_transaction(&*store, customer.key, |store, key| {
@@ -103,7 +103,7 @@ pub async fn a_transaction_does_not_charge(store: Arc<dyn FullStore>) {
     assert_eq!(balance(&*store, &customer.id).await, 2);
 }
 
-/// Keys that a transaction makes or changes are decided on as soon as it is committed.
+/// Charges are decided with the keys that a transaction creates or changes as soon as it is committed.
 pub async fn a_transaction_changes_accounts_for_the_next_charge(store: Arc<dyn FullStore>) {
     let (secret, new) = (new_key(), new_account());
     let args = (NewAccount { entries: vec![adjustment(5)], ..new }, secret);
@@ -123,7 +123,8 @@ pub async fn a_transaction_changes_accounts_for_the_next_charge(store: Arc<dyn F
     assert_eq!(balance(&*store, &id).await, 4);
 }
 
-/// Concurrent transactions on one account each name the exact balance before and after, whatever charges come between.
+/// Concurrent transactions on one account each report the exact balance before and after, no matter which charges come
+/// between.
 pub async fn concurrent_transactions_name_exact_balances(store: Verified<dyn FullStore>) {
     let customer = customer(&*store, 1_000).await;
     racing(&store, 0..TASKS, |store, task| {

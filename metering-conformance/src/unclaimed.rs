@@ -1,4 +1,4 @@
-//! Contracts for payments that nobody claimed: stored once, listed newest first, and deleted once an account has them or a
+//! Contracts for unclaimed payments: stored once, listed newest first, and deleted once an account has them or a
 //! reorganisation removed them.
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ async fn stored(store: &dyn PaymentStore) -> Vec<TxHash> {
     listed.into_iter().map(|payment| payment.arrival.tx.hash).collect()
 }
 
-/// They are listed by the time when they were mined, also those of which it is unclear what they pay.
+/// They are listed by the time when they were mined, including those whose purpose is unclear.
 pub async fn newest_unclaimed_payments_are_first(store: Arc<dyn PaymentStore>) {
     assert_eq!(newest(&*store, 10).await, (vec![], 0));
     let of_fault = |number, fault| {
@@ -55,7 +55,7 @@ pub async fn newest_unclaimed_payments_are_first(store: Arc<dyn PaymentStore>) {
     assert_eq!(newest(&*store, 0).await, (vec![], 3));
 }
 
-/// Pages have each payment once, also those of one block and one transaction, and although others arrive meanwhile.
+/// Pages have each payment once, also those of one block and one transaction, even while others arrive.
 pub async fn unclaimed_payments_are_paged(store: Arc<dyn PaymentStore>) {
     let mut same_block = unclaimed(2, 8);
     same_block.arrival.tx = tx(3);
@@ -85,14 +85,14 @@ pub async fn unclaimed_payments_are_paged(store: Arc<dyn PaymentStore>) {
     }
 }
 
-/// A payment that is stored stays as it was first seen.
+/// A stored payment keeps the details of its first sighting.
 pub async fn unclaimed_payment_is_stored_once(store: Arc<dyn PaymentStore>) {
     let first = put(&*store, unclaimed(1, 7)).await;
     put(&*store, UnclaimedPayment { seen_at: after(MINUTE), ..first.clone() }).await;
     assert_eq!(newest(&*store, 10).await, (vec![first], 1));
 }
 
-/// A payment that an account has is not unclaimed, whichever comes first.
+/// A payment that an account has is not unclaimed, in either order.
 pub async fn used_payment_is_not_unclaimed(store: Arc<dyn PaymentStore>) {
     let owner = customer(&*store, BASE).await;
     for number in [1, 2, 3] {
@@ -105,7 +105,7 @@ pub async fn used_payment_is_not_unclaimed(store: Arc<dyn PaymentStore>) {
     assert_eq!(stored(&*store).await, [tx(3).hash]);
 }
 
-/// Those in some blocks of a chain are found, and deleted unless they are in other blocks by now.
+/// Those in given blocks of a chain are found, and deleted unless they have moved to other blocks.
 pub async fn removed_payments_are_not_unclaimed(store: Arc<dyn PaymentStore>) {
     for (number, block) in [(1, 7), (2, 8), (3, 8), (4, 9), (4, 10)] {
         put(&*store, unclaimed(number, block)).await;

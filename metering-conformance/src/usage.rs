@@ -136,7 +136,8 @@ pub async fn endpoints_are_ordered_and_merge_sources(store: Arc<dyn Store>) {
     assert_eq!(sources.count(), 4, "daily totals are kept per source");
 }
 
-/// Routes are listed by the requests of all accounts and kinds of clients, whatever they cost, in a range of days.
+/// Routes are listed by the number of requests of all accounts and kinds of clients, regardless of cost, in a range of
+/// days.
 pub async fn routes_are_ranked_by_the_requests_of_all_accounts(store: Arc<dyn Store>) {
     assert_eq!(store.route_calls(ALWAYS).await.unwrap(), []);
     let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
@@ -186,7 +187,7 @@ pub async fn out_of_range_additions_are_an_error(store: Arc<dyn Store>) {
     assert_eq!(report(&*store, &customer.id, ALWAYS).await.credits_added, Credits::MAX);
 }
 
-/// The totals of one account are those of its days and lines, in order, and nobody else's.
+/// The totals of one account are those of its days and lines, in order, without those of other accounts.
 pub async fn an_accounts_daily_totals_are_listed_in_order(store: Arc<dyn Store>) {
     let (first, second) = (customer(&*store, 1_000).await, customer(&*store, 1_000).await);
     let lines =

@@ -52,7 +52,7 @@ fn differences(staged: &[SentUsage]) -> Vec<(u64, i64, u64, i64)> {
     staged.iter().map(difference).collect()
 }
 
-/// A total is sent, and then what it grew or shrank by. A failed batch is sent again as it was.
+/// A total is sent, and then what it grew or shrank by. A failed batch is sent again unchanged.
 pub async fn a_difference_is_sent_once(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1_000).await;
     let receipt = accepted(&*store, charge_on(owner.key, 7, line("/a")), NOON).await;
@@ -69,7 +69,7 @@ pub async fn a_difference_is_sent_once(store: Arc<dyn FullStore>) {
     assert_eq!(store.usage_sinks().await.unwrap(), std::slice::from_ref(&failed));
     let later = failed.progress.next_at;
     let sink = claim(&*store, later).await;
-    assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), first, "it waits as it was staged");
+    assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), first, "it waits unchanged");
     let delivered = finish(&*store, &sink, first, 204, later).await.unwrap();
     assert!(!delivered.is_failing());
     assert_eq!(store.staged_usage(SINK, MANY).await.unwrap(), []);
@@ -103,7 +103,7 @@ pub async fn one_process_has_a_turn(store: Arc<dyn FullStore>) {
     assert_eq!(store.claim_usage_sink(SINK, expired, LEASE).await.unwrap(), None);
 }
 
-/// A process whose lease has ended does not mark as sent what another one sends, nor change what is staged.
+/// A process whose lease has ended neither marks another process's batch as sent nor changes the staged one.
 pub async fn a_stale_turn_changes_nothing(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1_000).await;
     accepted(&*store, charge_on(owner.key, 7, line("/a")), NOON).await;
@@ -119,7 +119,7 @@ pub async fn a_stale_turn_changes_nothing(store: Arc<dyn FullStore>) {
     assert_eq!(finish(&*store, &stale, staged, 200, later).await, None);
 }
 
-/// Small pages stage the same as large ones, and nothing of days before the first one.
+/// Small pages stage the same as large ones, without days before the first one.
 pub async fn changes_are_staged_in_whole_days_of_an_account(store: Arc<dyn FullStore>) {
     let owners = [customer(&*store, 1_000).await, customer(&*store, 1_000).await, customer(&*store, 1_000).await];
     for days_ago in [2, 1, 0] {
@@ -145,7 +145,7 @@ pub async fn changes_are_staged_in_whole_days_of_an_account(store: Arc<dyn FullS
     assert_eq!(store.staged_usage(SINK, 5).await.unwrap().len(), 5);
 }
 
-/// Rows are kept as long as their days are compared, and not for ever.
+/// Rows are kept only as long as their days are compared.
 pub async fn what_was_sent_of_old_days_is_forgotten(store: Arc<dyn FullStore>) {
     let owner = customer(&*store, 1_000).await;
     accepted(&*store, charge_on(owner.key, 7, line("/a")), NOON).await;

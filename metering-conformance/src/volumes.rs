@@ -47,7 +47,7 @@ fn with_returned(requests: u32, returned: &str) -> Volume {
     Volume { returned: returned.parse().expect("it is in order"), ..volume(requests, NOON) }
 }
 
-/// What accepted requests were charged, in atoms.
+/// The charges of accepted requests, in atoms.
 fn prices(decisions: &[Decision]) -> Vec<i64> {
     let price = |decision: &Decision| match decision {
         Decision::Accepted(receipt) => receipt.charged.atoms(),
@@ -116,7 +116,7 @@ pub async fn tiers_are_filled_once(store: Verified<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(64, NOON))]);
 }
 
-/// A free allowance needs no balance, unlike a price of zero. What follows it does.
+/// A free allowance needs no balance, unlike a price of zero. Later requests do.
 pub async fn a_free_allowance_needs_no_balance(store: Verified<dyn Store>) {
     let customer = customer(&*store, 0).await;
     refused(&*store, charge(customer.key, 0), NOON).await;
@@ -128,8 +128,8 @@ pub async fn a_free_allowance_needs_no_balance(store: Verified<dyn Store>) {
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), volume(2, NOON))], "refusals are not counted");
 }
 
-/// A new month begins with the first tier. A clock that lags a little counts in the newest month, and one that was ahead
-/// by months does not use up theirs.
+/// A new month starts with the first tier. A clock that lags a little counts in the newest month, and one that was
+/// ahead by months does not use up theirs.
 pub async fn a_new_month_begins_with_the_first_tier(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let december: Timestamp = "2026-12-01T00:00:00Z".parse().unwrap();
@@ -177,8 +177,8 @@ pub async fn a_refund_gives_back_its_place(store: Verified<dyn Store>) {
     assert_eq!(amounts(&*store, &customer.id).await, (87, 0, 13));
 }
 
-/// Requests in flight that are refunded cost nobody free requests, and move nobody into another tier: the next requests
-/// take their places, at their prices.
+/// Refunds of requests in flight use up no free requests and move no account into another tier: the next requests take
+/// their places, at their prices.
 pub async fn refunded_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let mut in_flight = Vec::new();
@@ -191,7 +191,7 @@ pub async fn refunded_places_are_taken_again(store: Verified<dyn Store>) {
     let refunds = in_flight.into_iter().map(|receipt| Posting::Refund(refund_of(receipt)));
     store.commit(refunds.collect(), NOON).await.unwrap();
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2,5:2"))]);
-    // Free ones first, each in a batch of its own or in the same one.
+    // Free ones first, each in its own batch or in the same one.
     assert_eq!(charged(&*store, request(customer.key), NOON).await, 0);
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(2, "0:1,5:2"))]);
     let again = accepted(&*store, request(customer.key), NOON).await;
@@ -204,7 +204,7 @@ pub async fn refunded_places_are_taken_again(store: Verified<dyn Store>) {
     assert_eq!((amounts(&*store, &customer.id).await, total), ((84, 0, 16), 16));
 }
 
-/// The same for holds that are released, by a process that knows no more than their ids.
+/// The same for holds that are released by a process that has only their ids.
 pub async fn released_places_are_taken_again(store: Verified<dyn Store>) {
     let customer = customer(&*store, 100).await;
     let holding = || request(customer.key).with_hold(terms());
@@ -217,7 +217,7 @@ pub async fn released_places_are_taken_again(store: Verified<dyn Store>) {
         act(&*store, &customer.id, held.id, HoldAction::Release, NOON).await;
     }
     assert_eq!(store.volumes(&customer.id).await.unwrap(), [(route(), with_returned(1, "0:2"))]);
-    // What a kept hold captures does not change its place.
+    // The captured amount of a kept hold does not change its place.
     act(&*store, &customer.id, open[2].id, capture(1), NOON).await;
     let mut again = Vec::new();
     for _ in 0..3 {
@@ -342,7 +342,7 @@ pub async fn a_hold_is_counted_until_it_is_released(store: Verified<dyn Store>) 
     assert_eq!(store.volumes(&other.id).await.unwrap(), []);
 }
 
-/// A refused charge leaves the count as it is, whatever refuses it.
+/// A refused charge does not change the count, for any refusal.
 pub async fn a_refused_request_is_not_counted(store: Verified<dyn Store>) {
     let limits = metering_core::access::RateLimits::per_minute(3);
     let customer = super::scene::customer_with(&*store, 1, limits).await;

@@ -28,7 +28,7 @@ async fn changed(store: &dyn EventStore, webhook: &Webhook, change: WebhookChang
     after
 }
 
-/// Webhooks are stored as they were made, and listed in the order of creation.
+/// Webhooks are stored as given, and listed in the order of creation.
 pub async fn webhooks_are_stored_unchanged(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let mut made = Vec::new();
@@ -66,7 +66,7 @@ pub async fn webhooks_that_are_mail_are_stored(store: Arc<dyn EventStore>) {
     assert_eq!(claim_one(&*store, NOON).await.webhook, stored[0]);
 }
 
-/// An account has one webhook at most that is mail, also when several are created at the same time.
+/// An account has at most one mail webhook, even when several are created concurrently.
 pub async fn racing_webhooks_that_are_mail_are_one(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let url = WebhookUrl::mail_to(&"jo@example.com".parse().unwrap()).expect("the address is plain");
@@ -122,7 +122,7 @@ pub async fn racing_webhooks_are_limited(store: Arc<dyn EventStore>) {
     assert_eq!((created.count(), store.webhooks(Some(&owner.id)).await.unwrap().len()), (5, 5));
 }
 
-/// What a change leaves out stays. A webhook can be switched off and on.
+/// Fields that a change leaves out keep their values. A webhook can be switched off and on.
 pub async fn a_webhooks_terms_are_changed(store: Arc<dyn EventStore>) {
     let owner = customer(&*store, 1).await;
     let webhook = hook(&*store, &owner.id, &[BalanceLow]).await;
@@ -183,7 +183,7 @@ pub async fn a_deleted_webhook_takes_its_deliveries_along(store: Arc<dyn EventSt
     assert_eq!(again, None);
 }
 
-/// Nobody finds or changes the webhook of another account, or the operator's.
+/// No account finds or changes the webhook of another account, or the operator's.
 pub async fn a_webhook_belongs_to_its_account(store: Arc<dyn EventStore>) {
     let (owner, other) = (customer(&*store, 1).await, customer(&*store, 1).await);
     let webhook = hook(&*store, &owner.id, &[]).await;
@@ -200,7 +200,7 @@ pub async fn a_webhook_belongs_to_its_account(store: Arc<dyn EventStore>) {
     assert_eq!(deliveries(&*store, None).await, []);
 }
 
-/// The operator has one webhook. What the configuration says replaces its terms, and keeps its deliveries.
+/// The operator has one webhook. The configuration replaces its terms, and keeps its deliveries.
 pub async fn the_operators_webhook_is_set_and_removed(store: Arc<dyn EventStore>) {
     assert_eq!(store.webhooks(None).await.unwrap(), []);
     store.set_operator_webhook(None, NOON).await.unwrap();

@@ -1,6 +1,6 @@
 //! Reaching the database: the URL, the pool, TLS, the host that accepts writes, and how statements run.
 //!
-//! Nothing here knows what the tables mean, and nothing waits without a time limit.
+//! Nothing here depends on the meaning of tables, and nothing waits without a time limit.
 
 pub(crate) mod connect;
 pub(crate) mod hosts;

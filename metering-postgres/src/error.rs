@@ -10,7 +10,7 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::connection::tls::{Insecure, refusal};
 
-/// What to do about a pooler that spreads transactions over several server connections.
+/// Advice about a pooler that spreads transactions over several server connections.
 pub(crate) const SHARED: &str = "a connection pooler in transaction mode, such as PgBouncer, is in front of the \
      database; add statement_cache=off to the options of the database URL \
      (postgres://USER@HOST/DATABASE?statement_cache=off), or set pool_mode = session";
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Pool(PoolError),
     /// The database did not respond within this time.
     Silent(Duration),
-    /// No host could be reached when the store was opened. Says what was tried, and what to do.
+    /// No host could be reached when the store was opened. States what was tried, and what to do.
     Unreachable(String),
     /// An error of the storage contract; a retry does not help.
     Store(StoreError),
@@ -114,8 +114,8 @@ fn is_ambiguous(code: &SqlState) -> bool {
 }
 
 /// Whether an error in response to a COMMIT means that nothing was committed. A server that shuts down also reports
-/// that on connections whose commit may have happened, and a pooler that lost its server sends an error of its own
-/// (class 08). Only an error that leaves the connection usable comes from the transaction itself.
+/// that on connections whose commit may have happened, and a pooler that lost its server sends its own error (class
+/// 08). Only an error that leaves the connection usable comes from the transaction itself.
 fn is_definite(error: &DbError) -> bool {
     !ends_connection(error) && !is_ambiguous(error.code())
 }
@@ -235,7 +235,7 @@ mod tests {
             ("40P01", true, false),
             ("40003", true, true),
             ("08007", true, true),
-            // From a pooler that lost its connection to the server.
+            // Sent by a pooler that lost its connection to the server.
             ("08P01", true, true),
             ("08006", true, true),
             ("57P01", true, true),

@@ -29,7 +29,7 @@
 //! - Charging, refunds, reports, and a layer around an HTTP service: [`metering_core::Service`].
 //! - Moving an SQLite file here: `metering admin migrate`, which uses [`PostgresStore::connect_to_import`].
 //!
-//! `docs/deployment.md` in the repository says what the database needs; the guide is `docs/embedding.md`.
+//! `docs/deployment.md` in the repository lists the requirements for the database; the guide is `docs/embedding.md`.
 //!
 //! # How it works
 //!

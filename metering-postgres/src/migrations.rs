@@ -57,7 +57,7 @@ pub(crate) async fn migrate(pool: &Pool, make: bool) -> Result<(), StoreError> {
                 // A failure after a long wait gets its own retries.
                 tries = Backoff::for_at_most(RETRY_TIMEOUT);
             }
-            // Two nodes create the schema at once: one gets an error that a name or type already exists.
+            // Two nodes create the schema concurrently: one gets an error that a name or type already exists.
             None if is_race(&failure) && tries.wait(None).await => {}
             None => tries.again(failure).await?,
         }

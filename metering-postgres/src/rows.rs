@@ -85,15 +85,15 @@ fn alert(row: &Row, first: usize) -> Result<BalanceAlert> {
 
 fn alert_level(row: &Row, index: usize) -> Result<AlertLevel> {
     let number = unsigned(row, index)?;
-    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is no level of an alert")))
+    AlertLevel::from_number(number).ok_or_else(|| corrupt(format_args!("{number} is not a level of an alert")))
 }
 
 fn limits(row: &Row, first: usize) -> Result<RateLimits> {
     Ok(RateLimits { requests_per_minute: unsigned(row, first)?, requests_per_day: unsigned(row, first + 1)? })
 }
 
-/// Reads the totals of an account. What is held is what explains the balance, because a column for it would be read and
-/// written with every charge; `verify` compares it with the open holds.
+/// Reads the totals of an account. The held amount is computed from the balance, because a column for it would be read
+/// and written with every charge; `verify` compares it with the open holds.
 fn totals(row: &Row, first: usize) -> Result<Totals> {
     let (balance, purchased) = (amount(row, first)?, amount(row, first + 1)?);
     let (granted, used) = (amount(row, first + 2)?, amount(row, first + 3)?);
@@ -125,7 +125,7 @@ pub(crate) fn optional_key_meter(row: &Row, first: usize) -> Result<Option<KeyMe
     }
 }
 
-/// What counts against the terms of a key, in the order of [`KEY_METER_COLUMNS`].
+/// The usage that counts towards the terms of a key, in the order of [`KEY_METER_COLUMNS`].
 pub(crate) fn key_meter_columns(meter: &KeyMeter) -> [i64; 7] {
     let KeyMeter { spent, raised, minute, day } = meter;
     let spent = [spent.since.unix_days(), spent.amount.atoms()];

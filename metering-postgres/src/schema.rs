@@ -1,4 +1,4 @@
-//! A schema of its own for each test that looks at plans.
+//! A separate schema for each test of query plans.
 
 use metering_tests::postgres::{fresh_schema, run_in};
 
@@ -37,14 +37,14 @@ impl Schema {
     }
 }
 
-/// What a statement finds, and how.
+/// A statement's rows, and its plan.
 pub(crate) struct Look {
     pub(crate) rows: String,
     pub(crate) plan: String,
 }
 
 impl Look {
-    /// How many pages it read, if any line says so. The first line that does is the whole statement's.
+    /// How many pages it read, if any line has the number. The first line that does is the whole statement's.
     pub(crate) fn pages(&self) -> Option<u64> {
         let (_, pages) = self.plan.lines().find_map(|line| line.split_once("Buffers: shared hit="))?;
         Some(pages.split(' ').next().unwrap().parse().unwrap())

@@ -100,7 +100,8 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { tails::first(self.0, first, last, pairs).await.map_err(fault) })
     }
 
-    /// Charges lock rows of `meter` first, which waits for this lock. What they read later sees what is committed with it.
+    /// Charges lock rows of `meter` first, which waits for this lock. Later reads of the same transaction see what is
+    /// committed with it.
     fn stop_charges(&mut self) -> BoxFuture<'_, metering_sql::Result<ChargesStopped>> {
         Box::pin(async move {
             let locked = self.0.batch_execute("LOCK TABLE meter IN EXCLUSIVE MODE").await;
@@ -117,7 +118,7 @@ impl<C: GenericClient> Executor for Statements<'_, C> {
         Box::pin(async move { activity::erase_paths(self.0, account, until, mode).await.map_err(fault) })
     }
 
-    /// Nodes compare `access` with what they remember.
+    /// Nodes compare `access` with the value in their caches.
     fn settings_changed(&mut self, account: i64) -> BoxFuture<'_, metering_sql::Result<()>> {
         Box::pin(async move { execute(self.0, DRAW_ACCESS, &[&[account].as_slice()]).await.map(drop).map_err(fault) })
     }

@@ -59,7 +59,7 @@ impl<C: GenericClient> Statements<'_, C> {
     }
 }
 
-/// What the words of statements stand for.
+/// The replacements of the words in statements.
 const WORDS: [(&str, &str); 25] = [
     ("{bytes}", "COLLATE \"C\""),
     ("{lock m}", "FOR UPDATE OF m"),

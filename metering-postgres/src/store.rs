@@ -113,7 +113,7 @@ impl PostgresStore {
         Self::open(config, false).await
     }
 
-    /// Boxed, so that the compiler generates its code in this crate, and not once more in each program.
+    /// Boxed: the compiler then generates its code once, in this crate, and not again in each program.
     fn open(config: &PostgresConfig, make: bool) -> BoxFuture<'_, Result<Self>> {
         Box::pin(async move {
             let pool = config.pool().await?;

@@ -1,6 +1,6 @@
 //! The admin address: the operators' API, their console, and metrics.
 //!
-//! Whoever reaches the address still has to sign in as an operator, except for metrics and the pages themselves.
+//! Clients of this address still have to sign in as an operator, except for metrics and the pages themselves.
 
 mod access;
 mod app;
@@ -123,7 +123,7 @@ where
     let is_head = head.method == Method::HEAD && found.takes_head();
     let method = if is_head { Method::GET } else { head.method.clone() };
     let request = endpoints::Request::new(head, body);
-    // In a task of its own: an action is finished and logged even if the client hangs up.
+    // In a separate task: an action is finished and logged even if the client hangs up.
     let app = Arc::clone(app);
     let called = app.tasks.clone().spawn(async move { found.call(&app, &method, request).await });
     match called.await {

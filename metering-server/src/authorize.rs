@@ -130,7 +130,7 @@ impl Authorizer {
         };
         let reply = match ext_authz::asked(&message) {
             Ok(mut asked) => {
-                // This is Envoy's connection. The headers of the request say who the client is.
+                // This is Envoy's connection. The headers of the request identify the client.
                 let client = ClientAddress::find(peer.peer(), &asked.headers, &self.proxies);
                 asked.extensions = head.extensions.clone();
                 asked.extensions.insert(client);

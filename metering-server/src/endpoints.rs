@@ -1,5 +1,5 @@
-//! What the metering API and the operators' API are made of: endpoints, tables of endpoints, and the parsing of queries
-//! and bodies.
+//! The building blocks of the metering API and the operators' API: endpoints, tables of endpoints, and the parsing of
+//! queries and bodies.
 
 pub(crate) mod body;
 mod declared;

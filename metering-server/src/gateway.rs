@@ -1,8 +1,8 @@
 //! The metered gateway: a [`MeteringLayer`] around the upstream.
 //!
-//! The layer charges, refunds, and sets the headers, as it does for embedders. Here is what only the gateway does: it
-//! reads the body before the charge, unless the head says that the request will be refused, limits the open streams of
-//! a key, and counts a request as in flight until its response has been sent.
+//! The layer charges, refunds, and sets the headers, as it does for embedders. This module has the gateway's own steps:
+//! it reads the body before the charge, unless the head says that the request will be refused, limits the open streams
+//! of a key, and counts a request as in flight until its response has been sent.
 
 mod counted_body;
 mod delivery;

@@ -98,8 +98,8 @@ impl Mailer for Outbox {
         message::address(email).is_some()
     }
 
-    /// Beyond an address's budget for recovery mail, nothing is queued, and the caller does not learn that: the mailbox
-    /// has a link that still works (see `Limits::recovery_mail`). A request that finds no room does not use the budget.
+    /// Beyond an address's budget for recovery mail, nothing is queued, and the caller is not notified: the mailbox has
+    /// a link that still works (see `Limits::recovery_mail`). A request that finds no room does not use the budget.
     fn queue(&self, request: MailRequest) -> bool {
         let is_awaited = matches!(request, MailRequest::Recovery(_) | MailRequest::SignIn(_) | MailRequest::Join(..));
         let queue = if is_awaited { &self.recoveries } else { &self.others };
@@ -114,7 +114,7 @@ impl Mailer for Outbox {
 }
 
 impl Unstarted {
-    /// What all mail looks like.
+    /// The layout of all mail.
     pub(crate) fn letterhead(&self) -> &Arc<Current<Letterhead>> {
         &self.letterhead
     }

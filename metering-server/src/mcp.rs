@@ -225,8 +225,8 @@ impl Mcp {
         }
     }
 
-    /// The refusal of a tool for which an access token lacks the scope: its client asks the owner again. Keys get a result
-    /// instead, because nobody can be asked for them.
+    /// The refusal of a tool for which an access token lacks the scope: its client requests consent from the owner
+    /// again. Keys get a result instead, because their owner cannot be asked for consent.
     async fn insufficient_scope(&self, caller: &Caller, headers: &HeaderMap, body: &[u8]) -> Option<Response> {
         let issuer = self.issuer.as_ref()?;
         let needed = self.server.scope_of(&message::called_tool(body)?)?;

@@ -1,5 +1,5 @@
-//! What operators see and what runs in the background: logs, traces, metrics, readiness, the check of the clock,
-//! periodic work, and the service manager.
+//! Observability and background work: logs, traces, metrics, readiness, the check of the clock, periodic work, and the
+//! service manager.
 
 pub(crate) mod clock_watch;
 pub(crate) mod forwarding;

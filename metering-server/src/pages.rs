@@ -71,7 +71,7 @@ pub(crate) struct Pages {
     /// The operators' console, which is served on the admin address only.
     console: Page,
     not_found: Page,
-    /// What a form that approves a signup gets.
+    /// The response to a form that approves a signup.
     approval: approval::ApprovalPages,
     assets: Assets,
     icon: Document,

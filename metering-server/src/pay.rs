@@ -159,8 +159,8 @@ fn content(key: &str, file: &Path) -> Result<Zeroizing<Vec<u8>>, ConfigError> {
     content.map_err(|error| ConfigError::key(key, format_args!("{}: {error}", file.display())))
 }
 
-/// What challenges of MPP are made with. Nodes with the same configuration accept each other's challenges. `None` without
-/// a secret, and where clients would send credentials over the internet without TLS, which the draft forbids.
+/// The secret of MPP challenges. Nodes with the same configuration accept each other's challenges. `None` without a
+/// secret, and where clients would send credentials over the internet without TLS, which the draft forbids.
 fn challenges(pay: &PayConfig, public_url: &str) -> Result<Option<ChallengeSettings>, ConfigError> {
     let (key, file) = match (&pay.mpp_secret_file, &pay.gas_key_file) {
         (Some(file), _) => ("pay.mpp_secret_file", file),
@@ -205,7 +205,7 @@ fn same_key(content: &[u8]) -> Zeroizing<Vec<u8>> {
 }
 
 /// Reads the tokens, makes the offers, and then takes over payments whose process has ended, until the server stops.
-/// Meanwhile, watches the wallets that pay gas.
+/// Also watches the wallets that pay gas.
 pub(crate) async fn run(payments: Arc<SignedPayments>, unread: Unread, gas: Arc<GasWatch>, shutdown: Shutdown) {
     tokio::join!(gas.run(&payments, &shutdown), take_over(&payments, &unread, &shutdown));
 }

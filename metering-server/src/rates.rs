@@ -16,7 +16,7 @@ use url::Url;
 use crate::config::{CurrencyConfig, RateFeed, Secret};
 use crate::http::Shutdown;
 
-/// The most bytes of a document.
+/// The maximum size of a document, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 /// How far ahead the time of rates may be. Rates that are named by their day may be set before it begins in UTC.
 const MAX_AHEAD: Duration = Duration::from_secs(24 * 60 * 60);
@@ -164,7 +164,7 @@ mod tests {
         RateReader::new(&config, &rates, &clock).unwrap().unwrap()
     }
 
-    /// What a server on loopback responds to one request, and what the reader makes of it.
+    /// The response of a server on loopback, and the reader's result.
     async fn read_from(response: String, timeout: &str) -> Result<RateList, String> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! Receipts as PDF files. A file is made from the same document as the page, whenever it is asked for, and is always the
-//! same.
+//! Receipts as PDF files. Each request builds the file anew, from the same document as the page; the result is always
+//! the same.
 
 mod font;
 mod rows;
@@ -77,7 +77,7 @@ fn file(receipt: &ReceiptDocument, note: Option<&CreditNoteDocument>) -> Vec<u8>
     sheet.finish(&About { title: &title, author: &receipt.seller.name, created_at: issued_at })
 }
 
-/// Lines below each other, of which the first is darker.
+/// A cell of several lines; the first one is darker.
 fn column(sheet: &mut Sheet, x: i16, lines: &[String]) {
     let width = RIGHT.saturating_sub(x).unsigned_abs();
     let mut ink = Ink::Strong;

@@ -54,7 +54,7 @@ use reload::Parts;
 pub(crate) use reload::{Hangups, Reloader};
 
 /// Serves until `stop` resolves. Calls `announce` with the address once the server accepts requests, and `reload` to
-/// read the configuration again: on SIGHUP, and when an operator asks for it.
+/// read the configuration again: on SIGHUP, and when an operator requests it.
 ///
 /// # Errors
 /// When it cannot start.
@@ -71,8 +71,8 @@ pub async fn run(
     serve(config, reloader, store, readers, Box::new(announce), Box::pin(stop)).await
 }
 
-/// Boxed, so that the compiler generates the server's code in this crate, and not once more in each program that runs
-/// it: a generic future is generated where it is polled.
+/// Boxed: the compiler then generates the server's code once, in this crate, and not again in each program that runs
+/// it. A generic future is generated where it is polled.
 fn serve<'a>(
     config: Config,
     reloader: Arc<Reloader>,

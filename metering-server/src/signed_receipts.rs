@@ -28,7 +28,7 @@ pub(crate) struct SignedReceipts {
     statements: Statements,
 }
 
-/// Counts what it signs.
+/// Counts the receipts that it signs.
 #[derive(Debug)]
 struct Counted(BatchSigner);
 
@@ -72,7 +72,7 @@ impl SignedReceipts {
         }
     }
 
-    /// What makes statements of accounts.
+    /// Builds statements of accounts.
     pub(crate) fn statements(&self) -> &Statements {
         &self.statements
     }

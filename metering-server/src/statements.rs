@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use crate::http::Problem;
 
-/// How many statements are made at once; others wait.
+/// How many statements are built concurrently; others wait.
 const AT_ONCE: usize = 2;
 
 /// What makes statements.

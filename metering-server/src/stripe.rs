@@ -1,9 +1,9 @@
 //! Plans sold by card, with Stripe Checkout: this service creates sessions, Stripe takes the money, and its signed events
 //! credit and reverse payments, like those of any processor.
 //!
-//! A session's metadata says what it sells, and only that is credited: later changes of plans do not matter. No session is
-//! stored here. If a refund or dispute arrives before its payment, Stripe is asked for the session. Saved cards are charged
-//! when balances are low ([`TopUps`]).
+//! Only what a session's metadata lists is credited: later changes of plans do not matter. No session is stored here.
+//! If a refund or dispute arrives before its payment, the server requests the session from Stripe. Saved cards are
+//! charged when balances are low ([`TopUps`]).
 
 mod api;
 mod cards;

@@ -1,6 +1,6 @@
 //! Accounts.
 //!
-//! An account is a row of `account` and one of `meter`. What charges change is read through
+//! An account is a row of `account` and one of `meter`. The columns that charges change are read through
 //! [`Executor::totals`].
 
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ pub async fn turns_after(db: &mut dyn Executor, after: i64, limit: i64) -> Resul
     rows.iter().map(turn).collect()
 }
 
-/// What is read before an account is created.
+/// The data that is read before an account is created.
 pub async fn create_facts(db: &mut dyn Executor, new: &NewAccount) -> Result<CreateFacts> {
     let sql = "SELECT 1 FROM account WHERE org_id = ?1 UNION ALL SELECT 1 FROM key_secret WHERE hash = ?2";
     let in_use = db.query(sql, &values![new.id, new.key]).await?;
@@ -323,7 +323,7 @@ pub(crate) fn account(db: &mut dyn Executor, row: &Row) -> Result<AccountRow> {
     Ok((id, account))
 }
 
-/// Reads balance, purchased, granted and used. What is held is what explains the balance.
+/// Reads balance, purchased, granted and used. The held amount follows from the balance.
 fn totals(row: &Row, first: usize) -> Result<Totals> {
     let (balance, purchased): (Credits, Credits) = (row.get(first)?, row.get(first + 1)?);
     let (granted, used): (Credits, Credits) = (row.get(first + 2)?, row.get(first + 3)?);

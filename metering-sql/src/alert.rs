@@ -9,5 +9,5 @@ use crate::row::Row;
 pub(crate) fn alert_level(row: &Row, index: usize, column: &str) -> Result<AlertLevel> {
     let number: i64 = row.get(index)?;
     let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
-    level.ok_or_else(|| corrupt(format_args!("{column}: {number} is no level of an alert")))
+    level.ok_or_else(|| corrupt(format_args!("{column}: {number} is not a level of an alert")))
 }

@@ -138,7 +138,7 @@ pub async fn begin(
     Ok(begun)
 }
 
-/// The charges whose outcome is not known, the oldest first, at most `limit`.
+/// The charges whose outcome is unknown, oldest first, at most `limit`.
 pub async fn open(db: &mut dyn Executor, limit: u32) -> Result<Vec<TopUpCharge>> {
     record::list(db, "WHERE state = 'open' ORDER BY started_at, id LIMIT ?1", &values![limit]).await
 }

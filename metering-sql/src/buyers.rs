@@ -1,4 +1,4 @@
-//! Who buys for an account, for receipts: the details, with the time for which they hold.
+//! The buyer's details for an account's receipts, with the time for which they are valid.
 
 use metering_core::backend::decision::{self, BuyerChanges, BuyerFacts, Decided};
 use metering_core::money::LedgerKind;
@@ -42,7 +42,7 @@ pub async fn list(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<Buye
 
 /// Changes the details of an account. Whether there is such an account that is not revoked.
 pub async fn set(db: &mut dyn Executor, id: &AccountId, buyer: Option<&Buyer>, now: Timestamp) -> Result<bool> {
-    // Nothing is bought until the transaction ends, and what was erased does not come back.
+    // No purchase is recorded until the transaction ends, and erased details are not restored.
     let found = accounts::locked(db, id).await?.filter(|(_, account)| account.revoked_at.is_none());
     let Some((row, _)) = found else { return Ok(false) };
     let records = list(db, id).await?;

@@ -28,7 +28,7 @@ table! {
 
 /// Creates a child of an account.
 pub async fn create(db: &mut dyn Executor, parent: &AccountId, new: &NewAccount, most: u32) -> Result<ChildCreated> {
-    // Nobody else creates a child of it until the transaction ends.
+    // No other transaction creates a child of it until this one ends.
     let facts = match accounts::locked(db, parent).await? {
         Some((row, account)) => new_facts(db, row, account, new).await?,
         None => NewChildFacts { parent: None, is_child: false, key_in_use: false, children: 0 },
@@ -105,7 +105,7 @@ pub async fn move_credits(db: &mut dyn Executor, wanted: &CreditMove) -> Result<
 const PAYING: &str = "SELECT 1 FROM payment_authorization WHERE account = ?1 AND state = 'pending' \
      UNION ALL SELECT 1 FROM top_up_charge WHERE account = ?1 AND state = 'open'";
 
-/// Moves what a child has to its parent, and revokes it.
+/// Moves a child's credits to its parent, and revokes it.
 pub async fn close(db: &mut dyn Executor, parent: &AccountId, id: &AccountId, now: Timestamp) -> Result<ChildClosed> {
     let facts = facts(db, parent, id).await?;
     let is_paying = match &facts.child {
@@ -146,7 +146,7 @@ async fn post(db: &mut dyn Executor, changes: MoveChanges<i64>) -> Result<()> {
     db.post_entries(&[parent, child]).await
 }
 
-/// What each child of an account used on each day of a range.
+/// The usage of each child of an account on each day of a range.
 pub async fn usage(db: &mut dyn Executor, parent: &AccountId, days: DayRange) -> Result<Vec<ChildUsage>> {
     let sql = format!("SELECT a.id, a.org_id FROM account a WHERE a.id IN ({OF_PARENT})");
     let rows = db.query(&sql, &values![parent]).await?;

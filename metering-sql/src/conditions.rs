@@ -1,4 +1,4 @@
-//! The condition of a query that has some parts only if they are asked for.
+//! The condition of a query whose parts are optional.
 
 use metering_core::operators::Period;
 

@@ -14,7 +14,7 @@ use crate::fault::{Result, corrupt};
 use crate::transfer::{Part, Position, Record, Source};
 use crate::{accounts, usage_lines, values};
 
-/// What daily totals are ordered by: day, row number of the account, the line's route, method and source, compared as
+/// The sort order of daily totals: day, row number of the account, the line's route, method and source, compared as
 /// bytes, and the key.
 pub(crate) type DailyKey = (Day, i64, Arc<str>, Arc<str>, &'static str, KeyNumber);
 
@@ -33,8 +33,8 @@ pub(crate) async fn first(
     after: Option<&DailyKey>,
     limit: u32,
 ) -> Result<Vec<(DailyKey, DailyTotal)>> {
-    // The first totals overall are among the first of the table and of what is not in it yet. A total with a part in each
-    // is among the first of both.
+    // The first totals overall are among the first of the table and the first of those that are not in it yet. A total
+    // with a part in each is among the first of both.
     let mut totals = in_table(db, after, limit).await?;
     add_unfolded(db, after, limit, &mut totals).await?;
     let total = |(key, (account, calls, atoms)): (DailyKey, (AccountId, u64, i128))| {
@@ -77,7 +77,7 @@ async fn in_table(db: &mut dyn Executor, after: Option<&DailyKey>, limit: u32) -
     Ok(totals)
 }
 
-/// Adds what is not in the table. `totals` has the first rows of the table.
+/// Adds the totals that are not in the table. `totals` has the first rows of the table.
 async fn add_unfolded(
     db: &mut dyn Executor,
     after: Option<&DailyKey>,

@@ -130,7 +130,7 @@ pub async fn finish(
     if *outcome == AttemptOutcome::Gone {
         // If an older one was resent meanwhile, that is the head.
         lines::unmark(db, line).await?;
-        // The operator's own one stays as it is.
+        // The operator's own webhook does not change.
         if line.webhook != OPERATOR {
             numbered::set::<Webhook>(db, &["state"], &[values![line.webhook, WebhookState::Gone]]).await?;
         }

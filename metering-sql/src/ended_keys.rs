@@ -48,8 +48,8 @@ pub const DELETE: [&str; 5] = [
     "DELETE FROM api_key WHERE account = ?1 AND number = ?2",
 ];
 
-/// Deletes ended keys beyond the newest of each account, and returns how many. What there is to delete is only read, so
-/// that others wait only while keys are deleted.
+/// Deletes ended keys beyond the newest of each account, and returns how many. A read-only transaction finds the rows
+/// to delete, so other transactions wait only while keys are deleted.
 pub(crate) async fn forget(db: &dyn Backend, now: Timestamp) -> Result<u64, StoreError> {
     let (mut forgotten, mut last) = (0_u64, 0_i64);
     while let Some(account) = read(db, last, |db, last| Box::pin(next_account(db, *last))).await? {

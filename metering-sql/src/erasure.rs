@@ -1,4 +1,4 @@
-//! Erases what is stored of the owner of an account.
+//! Erases the personal data of the owner of an account.
 //!
 //! Payments keep the wallet that paid: its transaction is on a public chain, and counts once only if it stays known.
 
@@ -13,7 +13,7 @@ use crate::row::only;
 use crate::value::Value;
 use crate::{accounts, audit, values};
 
-/// The action whose entries stay in the audit log as they are.
+/// The action whose entries stay in the audit log unchanged.
 const ERASE: &str = "account.erase";
 /// No path is newer.
 const ALWAYS: Timestamp = Timestamp::from_unix_millis(i64::MAX);
@@ -52,7 +52,7 @@ impl Part {
     }
 }
 
-/// The rows of an account's owner. What refers to other rows comes first.
+/// The rows of an account's owner. Rows that refer to other rows come first.
 fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
     let name = AgentName::ERASED;
     let of_account = |kind, table| Part::deleted(kind, table, "account = ?1", values![row]);
@@ -67,7 +67,7 @@ fn parts(row: i64, account: &Account, with_receipts: bool) -> Vec<Part> {
         of_account("browser_sessions", "browser_session"),
         of_account("oauth_grants", "oauth_grant"),
         of_account("saved_cards", "auto_top_up"),
-        // An open charge keeps its card until it ends, because the processor is asked for it by its card.
+        // An open charge keeps its card until it ends, because requests to the processor for the charge need the card.
         Part::deleted(
             "card_charges",
             "top_up_charge",
@@ -129,7 +129,7 @@ fn buyers(row: i64, with_receipts: bool) -> Part {
     Part::deleted("buyers", "buyer", condition, values![row, signup, topup])
 }
 
-/// What names the owner in the audit log.
+/// The fields that name the owner in the audit log.
 async fn names(db: &mut dyn Executor, row: i64, account: &Account) -> Result<Vec<String>> {
     let mut names = vec![account.id.to_string()];
     names.extend(account.email.as_ref().map(ToString::to_string));
@@ -140,21 +140,21 @@ async fn names(db: &mut dyn Executor, row: i64, account: &Account) -> Result<Vec
     Ok(names)
 }
 
-/// What an erasure would change.
+/// The changes that an erasure would make.
 pub async fn count(db: &mut dyn Executor, id: &AccountId, with_receipts: bool) -> Result<Option<Erasure>> {
     let Some((row, account)) = accounts::by_id(db, id).await? else { return Ok(None) };
     let parts = apply(db, row, &account, with_receipts, WriteMode::DryRun).await?;
     Ok(Some(Erasure { account, parts }))
 }
 
-/// Erases what is stored of the owner of an account, and revokes it.
+/// Erases the personal data of the owner of an account, and revokes the account.
 pub async fn erase(
     db: &mut dyn Executor,
     id: &AccountId,
     with_receipts: bool,
     now: Timestamp,
 ) -> Result<Option<Erasure>> {
-    // Charges wait, so that no event is written meanwhile.
+    // Charges wait, so no event is written during the erasure.
     let Some((row, account)) = accounts::locked(db, id).await? else { return Ok(None) };
     db.overwrite_deleted()?;
     let parts = apply(db, row, &account, with_receipts, WriteMode::Write).await?;

@@ -25,7 +25,7 @@ pub enum WriteMode {
     DryRun,
 }
 
-/// What an account used on one day by one line and key, or a part of it.
+/// An account's usage on one day by one line and key, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsagePart {
     /// The day.
@@ -36,7 +36,7 @@ pub struct UsagePart {
     pub key: KeyNumber,
     /// Accepted requests.
     pub calls: u64,
-    /// What was charged for them, minus refunds, in atoms.
+    /// The charges for them, minus refunds, in atoms.
     pub atoms: i128,
 }
 
@@ -62,8 +62,8 @@ pub struct JournalCommit {
 
 /// Runs the statements of one transaction, or of one read.
 ///
-/// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces stand
-/// for what differs:
+/// The text of a statement is the same for all backends. Parameters are `?1`, `?2` and so on. These words in braces are
+/// replaced by what differs:
 ///
 /// | word | meaning | SQLite | PostgreSQL |
 /// |---|---|---|---|
@@ -119,7 +119,7 @@ pub trait Executor: Send {
         Ok(stored)
     }
 
-    /// What counts against the rate limits of an account, given what its row of `meter` has.
+    /// The usage that counts towards the rate limits of an account, given its row of `meter`.
     ///
     /// # Errors
     /// When what charges wrote cannot be read.

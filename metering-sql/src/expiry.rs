@@ -52,8 +52,8 @@ impl Expiring {
     }
 }
 
-/// What expires, and when each is deleted. A `paid` quote, whose key has not been handed out yet, is kept no matter how
-/// old it is.
+/// The expiring rows, and when each is deleted. A `paid` quote, whose key has not been handed out yet, is kept no
+/// matter how old it is.
 fn expired(now: Timestamp) -> [(Expiring, Timestamp); 15] {
     let holds = Expiring { table: "hold", key: "id", ends_at: "settled_at", condition: "settled_at IS NOT NULL" };
     let unpaid_quotes = Expiring::quotes("state = 'open' AND top_up IS NULL");

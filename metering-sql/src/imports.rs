@@ -12,7 +12,7 @@ use crate::owners::owner_facts;
 use crate::record;
 use crate::{accounts, keys, log, payments, usage, values};
 
-/// Imports accounts in order, all in one transaction, or says what would become of each.
+/// Imports accounts in order, all in one transaction, or reports what would happen to each.
 ///
 /// # Errors
 /// Those of the database.
@@ -31,7 +31,7 @@ pub async fn run(
     }
 }
 
-/// Imports accounts in order, or only says what would become of each.
+/// Imports accounts in order, or only reports what would happen to each.
 async fn import(
     db: &mut dyn Executor,
     accounts: &[ImportedAccount],
@@ -83,7 +83,7 @@ async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<Accoun
     Ok(found.map(|secret| secret.account))
 }
 
-/// The account is new, so nobody charges it or has read anything of it. Secrets come last.
+/// The account is new, so nothing charges it or has read it. Secrets come last.
 async fn insert(db: &mut dyn Executor, changes: &ImportChanges, now: Timestamp) -> Result<()> {
     let ImportChanges { account, keys, secrets, entries, usage, payments: used, conflicts: _ } = changes;
     let row = accounts::insert_unused(db, account).await?;

@@ -141,11 +141,12 @@ async fn write_one(db: &mut dyn Executor, write: KeyWrite<i64>) -> Result<Key> {
     Ok(write.key)
 }
 
-/// What an account's open holds since a time hold, and with which keys.
+/// The amounts and keys of an account's open holds since a given time.
 pub const OPEN_HOLDS: &str =
     "SELECT key, amount FROM hold WHERE account = ?1 AND created_at >= ?2 AND settled_at IS NULL";
 
-/// What was charged with a key and its children since a day, minus refunds, and what their requests since then hold.
+/// The charges of a key and its children since a day, minus refunds, and the credits that their requests since then
+/// hold.
 async fn spent_since(db: &mut dyn Executor, account: i64, key: KeyNumber, since: Day) -> Result<Credits> {
     let below = Lineage::read(db, account).await?.below(key);
     let charged = usage::of_keys(db, account, &below, since).await?;

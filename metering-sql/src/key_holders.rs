@@ -1,4 +1,4 @@
-//! Who a secret belongs to: its account and the chain of its keys.
+//! The holder of a secret: its account and the chain of its keys.
 
 use std::collections::HashSet;
 
@@ -42,7 +42,7 @@ pub const LIVE: &str = "WITH RECURSIVE chain (hash, account, number) AS ( \
      HAVING min(CASE WHEN k.disabled OR k.leaked_at IS NOT NULL OR k.revoked_at IS NOT NULL OR k.expires_at <= ?2 \
        THEN 0 ELSE 1 END) = 1";
 
-/// Who a secret belongs to; `None` if it is unknown or revoked, or its account is revoked.
+/// The holder of a secret; `None` if it is unknown or revoked, or its account is revoked.
 pub async fn holder(db: &mut dyn Executor, secret: &KeyHash) -> Result<Option<KeyHolder>> {
     let rows = db.query(&holder_query(), &values![secret]).await?;
     let Some(first) = rows.first() else { return Ok(None) };

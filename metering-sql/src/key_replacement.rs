@@ -22,7 +22,8 @@ pub async fn replace(
     }
 }
 
-/// What is read before the keys of an account are replaced. Charges do not change the account until the transaction ends.
+/// The data that is read before the keys of an account are replaced. Charges do not change the account until the
+/// transaction ends.
 pub async fn facts(db: &mut dyn Executor, id: &AccountId, secret: &KeyHash) -> Result<KeyFacts<i64>> {
     let account = accounts::locked(db, id).await?;
     let keys = match &account {

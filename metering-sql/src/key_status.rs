@@ -1,4 +1,4 @@
-//! Keys with what they were used for.
+//! Keys with their usage.
 
 use std::collections::HashMap;
 

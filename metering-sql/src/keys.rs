@@ -84,7 +84,7 @@ impl Record for Key {
 /// Deletes what counts against the terms of a key.
 pub(crate) const DELETE_METER: &str = "DELETE FROM key_meter WHERE account = ?1 AND key = ?2";
 
-/// What counts against the terms of a key.
+/// The usage that counts towards the terms of a key.
 type MeterRow = (AccountId, KeyNumber, KeyMeter);
 
 impl Record for MeterRow {
@@ -258,7 +258,7 @@ pub async fn count_and_next(db: &mut dyn Executor, row: i64, now: Timestamp) -> 
     Ok((found.get(0)?, found.get(1)?))
 }
 
-/// Writes a key, what becomes of its secrets, its meter and its event. Unless the account was just inserted, the caller
+/// Writes a key, the changes of its secrets, its meter and its event. Unless the account was just inserted, the caller
 /// must then call [`Executor::settings_changed`].
 pub async fn write(db: &mut dyn Executor, change: &KeyWrite<i64>) -> Result<()> {
     let KeyWrite { row, key, old_secrets, secret, meter, written_at, event } = change;
@@ -294,7 +294,7 @@ async fn delete_old_secrets(db: &mut dyn Executor, row: i64, key: KeyNumber, now
     db.execute(&old_secrets(), &[values![row, key, until]]).await.map(drop)
 }
 
-/// Deletes the oldest secrets of a key that ended by `?3`. Two parts, each with an index of its own.
+/// Deletes the oldest secrets of a key that ended by `?3`. Two parts, each with its own index.
 #[must_use]
 pub fn old_secrets() -> String {
     format!(
@@ -328,5 +328,5 @@ pub async fn secrets(db: &mut dyn Executor, account: &AccountId) -> Result<Vec<S
 fn alert_level(row: &mut Reader<'_>) -> Result<AlertLevel> {
     let number: i64 = row.next()?;
     let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
-    level.ok_or_else(|| row.corrupt(format_args!("{number} is no level of an alert")))
+    level.ok_or_else(|| row.corrupt(format_args!("{number} is not a level of an alert")))
 }

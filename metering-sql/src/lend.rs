@@ -1,4 +1,4 @@
-//! How a script takes what its caller holds for it, so that `scripted!` needs no conversion per argument.
+//! Lends a script its caller's values in the form that it takes, so `scripted!` needs no conversion per argument.
 
 /// Lends a held value as the type that a script takes: by reference, as a copy, or as a slice or text.
 pub trait Lend<'a, T> {

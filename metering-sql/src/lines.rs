@@ -2,11 +2,11 @@
 //!
 //! The first pending delivery of a line is its head. `delivery.is_head` marks the heads, so that those that are due are
 //! found in an index of heads only. A line of a customer's webhook has a mark only while the webhook is active. The
-//! operator's lines, one per account, keep theirs while their webhook is switched off: whoever looks for what is due
-//! checks its state first.
+//! operator's lines, one per account, keep theirs while their webhook is switched off: queries for due deliveries check
+//! its state first.
 //!
 //! Events are inserted while the meter of their account is locked, and become heads if nothing before them is pending.
-//! Whatever moves a mark holds the same lock, so that neither misses what the other does.
+//! Every transaction that moves a mark takes the same lock, so neither misses the other's changes.
 
 use metering_core::Timestamp;
 
@@ -22,13 +22,13 @@ use crate::values;
 /// The row number of the operator's webhook.
 pub const OPERATOR: i64 = 0;
 
-/// The first pending delivery of the line `?1`, `?2`. In the order of the index of pending deliveries, and with a limit,
-/// so that it is a seek whatever PostgreSQL knows of the tables.
+/// The first pending delivery of the line `?1`, `?2`. In the order of the index of pending deliveries, and with a
+/// limit: an index seek, regardless of PostgreSQL's statistics.
 const FIRST: &str = "SELECT p.id FROM delivery p WHERE p.state = 'pending' AND p.webhook = ?1 AND p.account {is} ?2 \
      ORDER BY p.webhook, p.account, p.event, p.id LIMIT 1";
 
 /// A line, by the row numbers of its webhook and of its account, as the table has them. A customer's webhook has one
-/// line; the operator's has one per account, and one of its own tests, which have no account.
+/// line; the operator's has one per account, and one for its own tests, which have no account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
     pub(crate) webhook: i64,

@@ -25,7 +25,7 @@ pub async fn by_token(db: &mut dyn Executor, token: &LinkHash) -> Result<Option<
     find(db, "WHERE token = ?1", &values![token]).await
 }
 
-/// Stores a link in place of the account's older one for the same purpose.
+/// Stores a link, replacing the account's older one for the same purpose.
 pub async fn open(db: &mut dyn Executor, new: &EmailLink) -> Result<bool> {
     let token_in_use = by_token(db, &new.token).await?.is_some();
     let found = accounts::by_id(db, &new.account).await?;

@@ -70,7 +70,7 @@ pub async fn invitation(db: &mut dyn Executor, token: &LinkHash) -> Result<Optio
     find(db, "WHERE token = ?1", &values![token]).await
 }
 
-/// What is read before the members of an account change. Nothing else changes them until the transaction ends.
+/// The data that is read before the members of an account change. Nothing else changes them until the transaction ends.
 async fn facts(db: &mut dyn Executor, account: &AccountId) -> Result<MemberFacts<i64>> {
     let found = accounts::locked(db, account).await?;
     let members = of_account(db, account).await?;
@@ -198,7 +198,7 @@ pub async fn join(db: &mut dyn Executor, link: &LinkHash, new: &NewBrowserSessio
 
 async fn write(db: &mut dyn Executor, account: &AccountId, changes: MemberChanges<i64>) -> Result<()> {
     let MemberChanges { row, invited, member, removed, action, event } = changes;
-    // First: whoever joins has the id of the invitation.
+    // First: a new member has the id of the invitation.
     for id in &removed {
         if member.as_ref().is_none_or(|member| member.id != *id) {
             delete::<BrowserSession>(db, "WHERE member = ?1", values![id]).await?;
@@ -214,7 +214,7 @@ async fn write(db: &mut dyn Executor, account: &AccountId, changes: MemberChange
 
 /// Adds an entry to the log of an account that is not revoked. Returns its number.
 pub async fn log(db: &mut dyn Executor, account: &AccountId, action: &NewAccountAction) -> Result<Option<i64>> {
-    // What was erased does not come back with a request that began before.
+    // A request that began before an erasure does not restore erased data.
     let found = accounts::locked(db, account).await?.filter(|(_, account)| account.revoked_at.is_none());
     let Some((row, _)) = found else { return Ok(None) };
     append(db, row, account, action.clone()).await.map(Some)

@@ -14,10 +14,10 @@ use crate::record::{Record, list};
 use crate::row::{Row, only};
 use crate::{accounts, events, values};
 
-/// How many accounts a page with a filter looks at. No index has times of creation, and many accounts may share a name.
+/// How many accounts a page with a filter reads. No index has times of creation, and many accounts may share a name.
 const WINDOW: i64 = 50_000;
 
-/// The oldest of the accounts before one that a page with a filter looks at, and how many those are.
+/// The oldest of the accounts that a page with a filter reads before a given one, and their number.
 const OLDEST_OF_WINDOW: &str =
     "SELECT min(id), count(*) FROM (SELECT id FROM account WHERE id < ?1 ORDER BY id DESC LIMIT ?2) newest";
 
@@ -64,11 +64,11 @@ pub async fn accounts(
     Ok(Page { items, next: next.or(rest) })
 }
 
-/// The accounts before one whose names begin as a filter says; `None` if it says nothing, or there are many.
+/// The accounts before one whose names start with the filter's prefix; `None` without a prefix, or if there are many.
 async fn few_named(db: &mut dyn Executor, filter: &AccountFilter, before: i64) -> Result<Option<Vec<i64>>> {
     let Some(prefix) = &filter.name_prefix else { return Ok(None) };
     let first = prefix.to_lowercase();
-    // Names are ASCII, so that all that begin with it are below this.
+    // Names are ASCII, so all that start with it are below this.
     let end = format!("{first}\u{7f}");
     let rows = db.query(NAMED, &values![first, end, before, FEW + 1]).await?;
     let ids = rows.iter().map(|row| row.get(0)).collect::<Result<Vec<i64>>>()?;
@@ -86,7 +86,7 @@ pub async fn payments(
     conditions.within("recorded_at", filter.recorded);
     match filter.state {
         None => {}
-        // In the words of the partial index of what is not final.
+        // In the words of the partial index of payments that are not final.
         Some(PaymentState::Unsettled) => conditions.and("settlement <> 'final' AND settlement = 'unsettled'"),
         Some(PaymentState::Reversed) => conditions.and("settlement <> 'final' AND settlement = 'reversed'"),
         Some(PaymentState::Final) => conditions.and("settlement = 'final'"),

@@ -37,7 +37,7 @@ table! {
     }
 }
 
-/// Stores a client that registers; if there are `most` of them, in place of the one that expires first, but not of one that
+/// Stores a client that registers. If there are `most` of them, it replaces the one that expires first, unless that one
 /// expires later than it.
 pub async fn register(db: &mut dyn Executor, client: &OAuthClient, most: u64) -> Result<bool> {
     let rows = db.query("SELECT count(*) FROM oauth_client", &[]).await?;
@@ -61,7 +61,7 @@ pub async fn keep_client(db: &mut dyn Executor, id: &str, until: Timestamp) -> R
     set::<OAuthClient>(db, &["expires_at"], &[values![id, until]]).await.map(drop)
 }
 
-/// Stores a grant, in place of the one with its id.
+/// Stores a grant, replacing the one with its id.
 pub async fn put_grant(db: &mut dyn Executor, grant: &Grant) -> Result<()> {
     put(db, std::slice::from_ref(grant)).await.map(drop)
 }

@@ -79,7 +79,7 @@ async fn add_payments(db: &mut dyn Executor, days: DayRange, sums: &mut Sums) ->
     Ok(())
 }
 
-/// The standing reversals of processors' payments that were recorded in a period of time, by payment.
+/// The reversals of processors' payments that were recorded in a period and are still in force, by payment.
 async fn reversed_between(
     db: &mut dyn Executor,
     from: Timestamp,

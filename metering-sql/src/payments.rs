@@ -72,7 +72,7 @@ fn sold(row: &mut Reader<'_>) -> Result<Option<SoldPlan>> {
     })
 }
 
-/// The schema ensures that a value has a currency, and all of the rest or nothing of it.
+/// The schema ensures that a value has a currency, and all of the other columns or none.
 fn value(row: &mut Reader<'_>) -> Result<Option<PaymentValue>> {
     let (currency, amount, rate): (Option<Currency>, _, _) = (row.next()?, row.next()?, row.next()?);
     let (source, as_of) = (row.next()?, row.next()?);
@@ -101,7 +101,7 @@ pub async fn list(db: &mut dyn Executor, after: Option<&Cursor>, limit: u32) -> 
     numbered::page(db, "TRUE", Vec::new(), after, limit).await
 }
 
-/// Writes records of payments, which nobody has to claim any longer, and issues their receipts.
+/// Writes records of payments, deletes them from the unclaimed ones, and issues their receipts.
 pub(crate) async fn insert(db: &mut dyn Executor, records: &[PaymentRecord]) -> Result<()> {
     numbered::insert(db, records).await?;
     receipts::issue(db, records).await?;
@@ -123,7 +123,7 @@ pub async fn credit(db: &mut dyn Executor, credit: &PaymentCredit) -> Result<Pay
     }
 }
 
-/// What is read before a payment is credited. Charges do not change the account until the transaction ends.
+/// The data that is read before a payment is credited. Charges do not change the account until the transaction ends.
 pub async fn credit_facts(db: &mut dyn Executor, credit: &PaymentCredit) -> Result<CreditFacts<i64>> {
     Ok(CreditFacts {
         account: accounts::locked(db, &credit.account).await?,

@@ -55,7 +55,8 @@ pub async fn reverse(db: &mut dyn Executor, change: &ReversalChange) -> Result<P
     set::<PaymentRecord>(db, &["settlement", "reversed_at"], &[values]).await?;
     log(db, &action).await?;
     if recorded.reversal.restored_at.is_none() {
-        // However it was paid: the balance that is low now was taken back, and must not be charged for again.
+        // For every kind of payment: the balance is low because credits were taken back, and the card must not be
+        // charged for them again.
         auto_top_ups::stop(db, &record.account, TopUpStop::Reversed, change.now).await?;
     }
     Ok(ProcessorReversed::Recorded(Box::new(recorded)))

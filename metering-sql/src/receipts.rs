@@ -105,7 +105,7 @@ pub async fn of_account(db: &mut dyn Executor, account: &AccountId) -> Result<Ve
     record::list(db, of, &values![account]).await
 }
 
-/// Sets the terms of receipts from now on, unless they hold already or say nothing special.
+/// Sets the terms of receipts from now on, unless they are in force already or are the defaults.
 pub async fn set_terms(db: &mut dyn Executor, terms: &ReceiptTerms, now: Timestamp) -> Result<()> {
     let next = |number| ReceiptTermsRecord { number, since: now, terms: terms.clone() };
     if newest(db).await?.is_none() {

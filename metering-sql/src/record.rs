@@ -42,9 +42,9 @@ pub trait Record: Sized + Send + Sync {
 
 /// A table: `table!("link" by ["token"] { Own(token), Account(account) })`.
 ///
-/// With `of`, as in `table! { "link" by ["token"] of Link { Own(token), Account(account) } }`, it also implements [`Record`]
-/// for a type whose fields have the names of the columns. For another type, `as` says how it is made of the columns: an
-/// expression that is also its pattern, such as `as Self { of: Card { brand, last4 }, at }`.
+/// With `of`, as in `table! { "link" by ["token"] of Link { Own(token), Account(account) } }`, it also implements
+/// [`Record`] for a type whose fields have the names of the columns. For another type, `as` builds it from the columns:
+/// an expression that is also its pattern, such as `as Self { of: Card { brand, last4 }, at }`.
 macro_rules! table {
     ($name:literal by $key:tt { $($kind:ident($column:ident)),+ }) => {
         $crate::table::Table {
@@ -103,7 +103,7 @@ pub async fn insert<R: Record>(db: &mut dyn Executor, records: &[R]) -> Result<u
     db.execute(&R::TABLE.insert(), &rows).await
 }
 
-/// Inserts records, each in place of the one with its key, if there is one.
+/// Inserts records, each replacing the one with its key, if there is one.
 ///
 /// # Errors
 /// When the database fails.

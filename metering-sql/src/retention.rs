@@ -13,7 +13,7 @@ use crate::{audit, events, record, values};
 
 /// How many accounts' recent activity a call reads: it takes milliseconds, and a day's calls cover 288,000 accounts.
 const ACCOUNTS: i64 = 200;
-/// The most rows of a kind that one transaction reads.
+/// The maximum number of rows of a kind that one transaction reads.
 const MOST: u64 = 5_000;
 
 /// Deletes a slice of each kind, and the paths in the recent activity of the next accounts.

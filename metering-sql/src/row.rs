@@ -73,7 +73,7 @@ impl<'r> Reader<'r> {
     ///
     /// # Errors
     /// When it does not hold such a value.
-    #[expect(clippy::should_implement_trait, reason = "each column has a type of its own")]
+    #[expect(clippy::should_implement_trait, reason = "each column has its own type")]
     pub fn next<T: FromValue>(&mut self) -> Result<T> {
         let value = self.values.get(self.next).and_then(T::from_value);
         self.next += 1;

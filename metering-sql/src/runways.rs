@@ -1,4 +1,4 @@
-//! Which accounts will soon have used up what they have left.
+//! Which accounts will soon have used up their remaining credits.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::executor::Executor;
 use crate::fault::Result;
 use crate::{accounts, usage, values};
 
-/// How many accounts are looked at: those that used most.
+/// How many accounts are read: those that used most.
 const CANDIDATES: usize = 10_000;
 
 /// The accounts that run out, at most `limit`, the first to run out first.

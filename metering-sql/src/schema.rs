@@ -1,8 +1,8 @@
 //! Versions of the schema that are the same in all databases. A backend's own versions come first.
 
-/// The script of each version, in order. Released ones are never edited. A backend's words replace those in braces:
-/// `{integer}` is the type of numbers, `{blob}` that of bytes, `{keyed}` follows a table with a key of its own, `{serial}`
-/// is the type of a key that the database counts, and `{audit_guard}` stands for statements.
+/// The script of each version, in order. Released ones are never edited. A backend's own words replace those in braces:
+/// `{integer}` is the type of numbers, `{blob}` that of bytes, `{keyed}` follows a table with a key of its own,
+/// `{serial}` is the type of a key that the database counts, and `{audit_guard}` is replaced by statements.
 pub const STEPS: &[&str] = &[
     include_str!("schema/0001_browser_sessions.sql"),
     include_str!("schema/0002_buyers.sql"),

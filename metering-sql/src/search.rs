@@ -1,4 +1,4 @@
-//! Finds what operators look for, each by an index.
+//! The searches of operators, each by an index.
 
 use metering_core::Timestamp;
 use metering_core::access::{Key, KeyId};
@@ -19,8 +19,8 @@ pub async fn key(db: &mut dyn Executor, id: &KeyId) -> Result<Option<Key>> {
     find(db, "WHERE api_key.{key_id} = ?1", &values![id]).await
 }
 
-/// What follows `FROM payment` for the payments with the hash `?1`. The index of the ledger begins with the hash, that of
-/// the payments with the chain.
+/// What follows `FROM payment` for the payments with the hash `?1`. The index of the ledger starts with the hash, that
+/// of the payments with the chain.
 pub const BY_HASH: &str = "WHERE payment.tx_hash = ?1 \
      AND payment.chain_id IN (SELECT l.tx_chain_id FROM ledger l WHERE l.tx_hash = ?1) ORDER BY payment.id";
 
@@ -61,7 +61,7 @@ pub async fn failing_deliveries(db: &mut dyn Executor, after: Option<&Cursor>, l
     Ok(page(found, limit, |(since, id)| Cursor::new(format!("{since}.{id}"))))
 }
 
-/// What failing deliveries are ordered by.
+/// The sort order of failing deliveries.
 fn position(cursor: &Cursor) -> Option<(i64, i64)> {
     let (since, id) = cursor.as_str().split_once('.')?;
     Some((since.parse().ok()?, id.parse().ok()?))

@@ -1,7 +1,7 @@
 //! The storage traits, implemented for a [`Backend`](crate::Backend) by its scripts.
 //!
-//! These are macros because a type can only implement the traits of another crate in its own. What a macro is given after
-//! the type are the methods that the backend still writes itself.
+//! These are macros because a type can only implement the traits of another crate in its own. After the type, a macro
+//! takes the methods that the backend implements itself.
 
 mod accounts;
 mod authorizations;

@@ -16,7 +16,7 @@ pub struct Table {
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// Stored as it is.
+    /// Stored unchanged.
     Own(&'static str),
     /// The row number of an account; a record has the account's public id.
     Account(&'static str),

@@ -1,7 +1,7 @@
 //! The store of one transaction: what [`FullStore::transact`](metering_core::FullStore::transact) gives to its steps.
 //!
-//! It runs the same scripts as any other store, on the transaction's executor. Once one has failed, the transaction fails,
-//! whatever its steps make of the error.
+//! It runs the same scripts as any other store, on the transaction's executor. Once one statement has failed, the
+//! transaction fails, even if its steps ignore the error.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +49,7 @@ impl<'t> Transaction<'t> {
         result.map_err(|fault| self.failed(fault))
     }
 
-    /// Keeps the failure. The steps only learn that there was one.
+    /// Keeps the failure. The steps only see that there was one.
     fn failed(&self, fault: Fault) -> StoreError {
         lock(&self.fault).get_or_insert(fault);
         StoreError::Unavailable("a step of the transaction failed".into())
@@ -125,7 +125,7 @@ crate::store! {
 
 crate::event_store! {
     Transaction<'_> {
-        /// Backends know how to list some deliveries without reading the others.
+        /// Backends can list some deliveries without reading the others.
         async fn deliveries(
             &self,
             account: Option<&AccountId>,

@@ -93,7 +93,7 @@ pub async fn newest(
     Ok((page(found, limit, Cursor::clone), only(&rows)?.get(0)?))
 }
 
-/// What payments are ordered by.
+/// The sort order of payments.
 fn cursor(UnclaimedPayment { arrival: Arrival { tx, target, block, .. }, .. }: &UnclaimedPayment) -> Cursor {
     let (mined_at, PaymentTarget { token, recipient, .. }) = (block.time.unix_millis(), target);
     Cursor::new(format!("{mined_at}.{}.{}.{}.{token}.{recipient}", block.number, tx.chain_id, tx.hash))

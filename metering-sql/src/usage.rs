@@ -20,7 +20,7 @@ const TABLE: Table = table!("usage_daily" by ["account", "day", "line", "key"] {
 /// The query for the daily totals of the account `?1`.
 pub const OF_ACCOUNT: &str = "SELECT day, line, key, calls, amount FROM usage_daily WHERE account = ?1 AND {of_days}";
 
-/// What a key used on one day, or a part of it.
+/// A key's usage on one day, or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyDay {
     /// The key.
@@ -29,7 +29,7 @@ pub struct KeyDay {
     pub day: Day,
     /// Accepted requests.
     pub calls: u64,
-    /// What was charged for them, minus refunds, in atoms.
+    /// The charges for them, minus refunds, in atoms.
     pub atoms: i128,
 }
 
@@ -42,7 +42,7 @@ pub async fn insert(db: &mut dyn Executor, totals: &[DailyTotal], lines: &[i64])
     db.execute(&TABLE.insert(), &totals.iter().zip(lines).map(values).collect::<Vec<_>>()).await
 }
 
-/// What the account with this row number used in a range of days. A day, line and key may have several parts.
+/// The usage of the account with this row number in a range of days. A day, line and key may have several parts.
 pub async fn of_account(db: &mut dyn Executor, account: i64, days: DayRange) -> Result<Vec<UsagePart>> {
     let part = |row: &Row| {
         let (key, calls, atoms) = (row.get(2)?, row.get(3)?, row.get::<i64>(4)?.into());
@@ -55,7 +55,7 @@ pub async fn of_account(db: &mut dyn Executor, account: i64, days: DayRange) -> 
     Ok(parts)
 }
 
-/// What these keys of an account used on each day from `since` on, in any order; a day may have several parts. May
+/// The usage of these keys of an account on each day from `since` on, in any order; a day may have several parts. May
 /// include other keys.
 pub async fn of_keys(db: &mut dyn Executor, account: i64, keys: &[KeyNumber], since: Day) -> Result<Vec<KeyDay>> {
     let sql = format!(

@@ -1,4 +1,4 @@
-//! What the operator's sinks were sent of the daily totals, and what is staged for them.
+//! The daily totals that were sent to the operator's sinks, and those that are staged for them.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::table::Table;
 use crate::value::Value;
 use crate::{key_status, progress, values};
 
-/// What identifies a total.
+/// The key of a total.
 type TotalKey = (AccountId, Day, UsageLine, KeyNumber);
 
 impl Record for UsageSink {
@@ -189,7 +189,7 @@ async fn whole_groups(
     }
 }
 
-/// What a sink was sent of the totals of these days and accounts.
+/// The totals of these days and accounts that a sink was sent.
 async fn sent_of(
     db: &mut dyn Executor,
     sink: &str,
@@ -221,7 +221,7 @@ async fn key_id(
     found.cloned().ok_or_else(|| corrupt(format_args!("no key {} of {account}", key.get())))
 }
 
-/// Stages changes, except of totals that another process staged meanwhile.
+/// Stages changes, except for totals that another process has staged since.
 pub async fn stage(db: &mut dyn Executor, changes: &Changes) -> Result<StagedPage> {
     let sql = format!(
         "{} ON CONFLICT (sink, day, account, route_template, http_method, source, key) DO UPDATE \
@@ -234,7 +234,7 @@ pub async fn stage(db: &mut dyn Executor, changes: &Changes) -> Result<StagedPag
     Ok(changes.page())
 }
 
-/// What is staged for a sink.
+/// The changes that are staged for a sink.
 pub async fn staged(db: &mut dyn Executor, sink: &str, limit: u32) -> Result<Vec<SentUsage>> {
     let rest = "WHERE sink = ?1 AND staged_at IS NOT NULL ORDER BY day LIMIT ?2";
     list(db, rest, &values![sink, i64::from(limit)]).await

@@ -41,16 +41,16 @@ impl fmt::Debug for Value {
     }
 }
 
-/// What can be a parameter of a statement.
+/// Types that can be a parameter of a statement.
 pub trait ToValue {
     /// NULL, of the type of the column.
     const NULL: Value;
 
-    /// The value as it is stored.
+    /// The stored form of the value.
     fn to_value(&self) -> Value;
 }
 
-/// What can be read from a column.
+/// Types that can be read from a column.
 pub trait FromValue: Sized {
     /// `None` when the column does not hold such a value.
     fn from_value(value: &Value) -> Option<Self>;

@@ -26,7 +26,7 @@ pub const WITHOUT_KEY: Check = (
     "accounts do not have the key they should have",
 );
 
-/// Holds that nobody could settle.
+/// Holds that no process could settle.
 pub const HOLD_WITHOUT_KEY: Check = (
     "SELECT count(*) FROM hold h \
      WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = h.account AND k.number = h.key) \
@@ -40,7 +40,7 @@ const MISHELD: Check = (
     "accounts hold an email address that they should not, or lack theirs",
 );
 
-/// Tables of what belongs to accounts: a row of no account would be money without an owner.
+/// Tables whose rows belong to accounts: a row without an account would be money without an owner.
 const OWNED: [&str; 5] = ["usage_daily", "ledger", "meter", "{activity}", "payment"];
 
 /// `LEFT JOIN`, to find accounts without a meter, which have no balance.
@@ -94,7 +94,7 @@ async fn refuse(db: &mut dyn Executor, sql: &str, problem: &str) -> Result<()> {
     }
 }
 
-/// What ledger, usage and open holds of each account add up to, and the open holds alone.
+/// The sum of ledger, usage and open holds of each account, and of the open holds alone.
 async fn books(db: &mut dyn Executor) -> Result<HashMap<i64, (Books, i128)>> {
     let mut books: HashMap<i64, (Books, i128)> = HashMap::new();
     let sql = format!("SELECT account, kind, {SUM} FROM ledger GROUP BY account, kind");

@@ -24,7 +24,7 @@ enum Deletion {
     Unfinished,
     /// The webhook is deleted.
     Done,
-    /// Somebody else deleted it, or switched it on again.
+    /// Another transaction deleted it, or switched it on again.
     Superseded,
 }
 

@@ -1,4 +1,4 @@
-//! The words in braces, which stand for what differs between databases ([`Executor`](crate::Executor) lists them).
+//! The words in braces, replaced by what differs between databases ([`Executor`](crate::Executor) lists them).
 
 /// Replaces the words of a statement. A word that ends with a space has a parameter up to the closing brace, which becomes
 /// `closing`.

@@ -163,7 +163,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     })
 }
 
-/// Opens a database of its own in memory.
+/// Opens a separate database in memory.
 pub(crate) fn open_in_memory() -> Result<Connection> {
     let open = || {
         let connection = Connection::open_in_memory()?;

@@ -58,7 +58,7 @@ fn balance_alert(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Balance
 /// The alert level with this number, which was read from `column`.
 pub(crate) fn alert_level(number: i64, column: &str) -> Result<AlertLevel> {
     let level = u8::try_from(number).ok().and_then(AlertLevel::from_number);
-    level.ok_or_else(|| corrupt_column(column, format_args!("{number} is no alert level")))
+    level.ok_or_else(|| corrupt_column(column, format_args!("{number} is not an alert level")))
 }
 
 fn limits(row: &Row<'_>, first: usize) -> rusqlite::Result<RateLimits> {

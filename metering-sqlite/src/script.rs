@@ -111,7 +111,7 @@ impl Executor for Statements<'_, '_> {
             for changes in changes {
                 ledger::write(&self.0, changes)?;
                 self.0.wrote_journal();
-                // The entry's row of the journal names the account, so that nobody keeps the old level.
+                // The entry's row of the journal names the account, so no cache keeps the old level.
                 accounts::change_alert_level(self, changes.row, changes.account.alert.raised).await?;
                 outbox::write(self, Some(changes.row), &changes.events).await?;
             }
@@ -212,7 +212,7 @@ fn first_parts(unfolded: &Unfolded, first: (Day, i64), last: Day, pairs: i64) ->
     found.into_iter().flat_map(|((_, account), parts)| parts.into_iter().map(move |part| (account, part))).collect()
 }
 
-/// What the words of statements stand for. SQLite compares bytes anyway, and only one transaction writes.
+/// The replacements of the words in statements. SQLite compares bytes anyway, and only one transaction writes.
 const WORDS: [(&str, &str); 25] = [
     ("{bytes}", ""),
     ("{lock m}", ""),
@@ -324,7 +324,7 @@ mod tests {
     use super::dialect;
     use crate::migrations::migrate;
 
-    /// However much other accounts used on those days, and however long the range is.
+    /// No matter how much other accounts used on those days, and how long the range is.
     #[test]
     fn usage_of_an_account_is_a_seek_for_each_day() {
         let mut connection = Connection::open_in_memory().unwrap();

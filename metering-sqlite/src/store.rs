@@ -158,7 +158,7 @@ impl SqliteStore {
         self.backup_with_progress(path, Arc::new(())).await
     }
 
-    /// As [`SqliteStore::backup_to`], and says how many bytes are copied. The copy is verified after that.
+    /// As [`SqliteStore::backup_to`], and returns how many bytes were copied. The copy is verified after that.
     ///
     /// # Errors
     /// As [`SqliteStore::backup_to`].

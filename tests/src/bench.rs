@@ -1,4 +1,4 @@
-//! Reproducible benchmark of what a charge costs.
+//! Reproducible benchmark of the cost of a charge.
 //!
 //! It prints Markdown: the machine, the speed of its disk, and a table for each part. Every figure is the median of
 //! several rounds. Things to compare are measured in turns within a round, because a machine drifts by more than the
@@ -47,7 +47,7 @@ pub use failure::Failure;
 
 use tools::Tools;
 
-/// Runs the selected parts, and writes each table as soon as it is finished.
+/// Runs the selected parts, and writes each table when it is finished.
 ///
 /// # Errors
 /// If a part fails, or did something other than what it should measure.

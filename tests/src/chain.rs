@@ -1,7 +1,7 @@
 //! A real, local chain: anvil as a process, an independent wallet, and a proxy that injects faults into the node's
 //! responses. Tests are synchronous, as everywhere here.
 //!
-//! The node ends with the [`Chain`], however the test ends. The wallet's process is shared by all chains.
+//! The node ends with the [`Chain`], even if the test fails. The wallet's process is shared by all chains.
 
 pub mod account;
 mod node;

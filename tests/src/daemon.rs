@@ -72,7 +72,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// What it has written.
+    /// Its output.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }

@@ -28,7 +28,7 @@ const SILENT: u8 = 2;
 enum Cut {
     /// Before the commit is forwarded: it never arrives.
     Before,
-    /// After the commit is forwarded, before any response: it takes effect, but its sender does not learn this.
+    /// After the commit is forwarded, before any response: it takes effect, but its sender gets no response.
     After,
     /// Before the commit is forwarded, but it still arrives some time later.
     Late,
@@ -100,7 +100,7 @@ impl DatabaseProxy {
         self.shared.mode.store(CLEAR, Ordering::SeqCst);
     }
 
-    /// Cuts all open connections, whatever they are doing.
+    /// Cuts all open connections, even busy ones.
     pub fn cut_all(&self) {
         for (_, connection) in self.shared.open().drain() {
             connection.cut();

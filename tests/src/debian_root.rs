@@ -91,7 +91,7 @@ impl Default for DebianRoot {
     }
 }
 
-/// What a program printed, errors included.
+/// A program's output, including errors.
 #[track_caller]
 pub fn printed(line: &str, output: &Output) -> String {
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

@@ -11,10 +11,10 @@ use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 use shell::Script;
 
-/// Folders that hold no documents of ours.
+/// Folders without documents of this project.
 const SKIPPED: [&str; 4] = ["target", "node_modules", "vendor", ".git"];
 
-/// What one document says that can be checked.
+/// The checkable parts of one document.
 #[derive(Debug, Default)]
 pub struct Document {
     /// The anchors of its headings.

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 /// Ends the proxy when the test's process ends, however it ends.
 const WATCHER: &str = r#""$@" & server=$!; read -r end; kill -KILL "$server""#;
 
-/// The key that the proxy asks for.
+/// The key that the proxy requires.
 pub const MASTER_KEY: &str = "sk-of-the-proxy";
 
 /// Variables that keep the proxy off the network, and give it its key.

@@ -89,7 +89,7 @@ impl Litestream {
         ProgramOutput::of(command.output().expect("Litestream can be run"))
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     #[must_use]
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()

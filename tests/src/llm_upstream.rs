@@ -1,4 +1,5 @@
-//! An LLM service for tests that speaks the APIs of OpenAI, Anthropic and Google, and knows what it cost.
+//! An LLM service for tests that speaks the APIs of OpenAI, Anthropic and Google, and records the true cost of each
+//! request.
 //!
 //! It obeys everything that a careless proxy would obey, so that a request which should not have reached it shows:
 //! other spellings of names, `extra_body`, lists of models, fallbacks, retries, paid tools. The text of a prompt tells
@@ -33,7 +34,7 @@ pub struct LlmUpstream {
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-/// A request as it reached the service, and what serving it cost.
+/// A request that reached the service, and the true cost of serving it.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// The method.
@@ -115,7 +116,7 @@ async fn serve(State(state): State<Arc<Shared>>, request: Request) -> Response {
     answer.into_response(state.gate.subscribe())
 }
 
-/// What to respond, and what it cost.
+/// The response to send, and its true cost.
 fn answer(method: &axum::http::Method, target: &str, headers: &HashMap<String, String>, body: &[u8]) -> (Answer, u64) {
     let path = target.split('?').next().unwrap_or_default();
     if *method == axum::http::Method::GET {

@@ -104,7 +104,7 @@ impl<'c> ObservedResponse<'c> {
     }
 }
 
-/// What the connections of a run share.
+/// The shared state of a run's connections.
 struct Run<O> {
     plan: LoadPlan,
     observer: O,
@@ -122,7 +122,7 @@ impl<O> Run<O> {
     /// The index of the next request to send, unless the run is over at `now`.
     ///
     /// All connections share one counter. If the request count to stop at is the length of the list, each request is
-    /// therefore sent once, however unevenly the connections progress.
+    /// therefore sent once, even if the connections progress unevenly.
     fn next(&self, now: Instant) -> Option<usize> {
         let sent = self.sent.fetch_add(1, Ordering::Relaxed);
         let over = match self.plan.stop {

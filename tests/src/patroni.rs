@@ -1,7 +1,7 @@
 //! Three PostgreSQL under Patroni, with etcd and HAProxy (Debian's packages), configured by the files in
 //! `deploy/patroni`.
 //!
-//! Each PostgreSQL and its Patroni stand for a machine: others reach them through proxies, and they reach etcd through
+//! Each PostgreSQL and its Patroni simulate a machine: others reach them through proxies, and they reach etcd through
 //! proxies, so that a machine can be cut off.
 
 mod machine;
@@ -103,8 +103,8 @@ impl PatroniCluster {
         self.machines.iter().position(|machine| machine.answers("/primary"))
     }
 
-    /// Whether there is a leader, and both standbys follow it, one of them synchronously. What `/cluster` says is not
-    /// enough: a machine that has come back is "running" there before it is rewound.
+    /// Whether there is a leader, and both standbys follow it, one of them synchronously. The state in `/cluster` is
+    /// not enough: a machine that has come back is "running" there before it is rewound.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         let Some(leader) = self.leader() else { return false };

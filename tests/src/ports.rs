@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// that none of those takes one before the program has it.
 const PORTS: Range<u16> = 20_000..32_768;
 
-/// A loopback address that nobody listens on, another one in each call. Processes begin at random.
+/// A loopback address on which nothing listens, a new one in each call. Processes begin at random.
 #[must_use]
 pub fn free_address() -> SocketAddr {
     static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(()) >> 1));

@@ -1,4 +1,4 @@
-//! A real PostgreSQL: a cluster of its own, in its own folder, on a free port.
+//! A real PostgreSQL: a separate cluster, in its own folder, on a free port.
 
 use std::fs;
 use std::io::Write as _;
@@ -71,7 +71,7 @@ impl Cluster {
         Self::start_on(ClusterFolder::new(folder()), settings)
     }
 
-    /// Like [`Cluster::start`], with its data in a new folder below `parent`, on whatever disk that is.
+    /// Like [`Cluster::start`], with its data in a new folder below `parent`, on the disk of that folder.
     #[must_use]
     #[track_caller]
     pub fn start_in(parent: &Path, settings: &[&str]) -> Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::load::busy::on_processor;
 
-/// The kernel reports processor time in hundredths of a second, whatever its own clock is.
+/// The kernel reports processor time in hundredths of a second, regardless of its own clock.
 const TICK: Duration = Duration::from_millis(10);
 
 /// A process's children, their children, and so on.

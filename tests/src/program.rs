@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The program `name` of this workspace, as `cargo build --workspace` left it.
 ///
 /// # Panics
-/// If it was not built; the message says how to build it.
+/// If it was not built; the message has the command that builds it.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     find(name).unwrap_or_else(|missing| panic!("{missing}"))
@@ -16,7 +16,7 @@ pub fn program(name: &str) -> PathBuf {
 /// Like [`program`], for callers that report a missing program themselves.
 ///
 /// # Errors
-/// If it was not built; the message says how to build it.
+/// If it was not built; the message has the command that builds it.
 pub fn find(name: &str) -> Result<PathBuf, String> {
     let own = std::env::current_exe().expect("a running program has a path");
     let folder = own.parent().expect("a program is in a folder");

@@ -25,7 +25,7 @@ pub enum Kind {
     Envoy,
 }
 
-/// What stands for what in the files.
+/// The placeholders in the files, and their values.
 #[derive(Debug, Clone)]
 pub struct Places {
     /// The metering server, which they have at port 8787.
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// What people call it.
+    /// Its display name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -125,7 +125,7 @@ impl Proxy {
         self.address
     }
 
-    /// What it has written.
+    /// Its output.
     #[must_use]
     pub fn log(&self) -> String {
         self.daemon.log()

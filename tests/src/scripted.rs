@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a scripted server does with a request.
+/// A scripted server's reaction to a request.
 pub(crate) enum Reply {
     /// Sends these pieces, each in its own packet, and waits for the next request.
     Send(Vec<Vec<u8>>),

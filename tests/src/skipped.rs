@@ -1,8 +1,8 @@
-//! Parts of the tests that need tools which a developer's machine may lack. `./test.sh` detects this, says so, and
+//! Parts of the tests that need tools which a developer's machine may lack. `./test.sh` detects this, reports it, and
 //! disables them by an environment variable. With `./test.sh --complete` both the script and this module fail instead.
 //!
-//! The variables begin with `TESTS_`: the programs under test read every variable that begins with `METERING_` as
-//! configuration, and report one that they do not know.
+//! The variables start with `TESTS_`: the programs under test read every variable that starts with `METERING_` as
+//! configuration, and report unknown ones.
 
 use std::io::Write;
 

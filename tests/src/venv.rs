@@ -10,7 +10,7 @@ pub fn program(name: &str, program: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("tools/{name} has no {program}: delete it, and run ./test.sh to create it again"))
 }
 
-/// What `./test.sh` put into the folder `tools` of the target directory under this name.
+/// The program that `./test.sh` installed under this name in the folder `tools` of the target directory.
 #[track_caller]
 #[must_use]
 pub fn tool(name: &str) -> PathBuf {
@@ -18,7 +18,7 @@ pub fn tool(name: &str) -> PathBuf {
     found.unwrap_or_else(|| panic!("tools/{name} is missing in the target directory: run ./test.sh to create it"))
 }
 
-/// Like [`program`], for callers that do without it.
+/// Like [`program`], but `None` if it is missing.
 #[must_use]
 pub fn find(name: &str, program: &str) -> Option<PathBuf> {
     program_in(&find_tool(name)?, program)

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// Processes that nobody uses now, with their commands.
+/// Idle processes, with their commands.
 static IDLE: Mutex<Vec<(String, Worker)>> = Mutex::new(Vec::new());
 
 /// A running process. Dropping it kills it.

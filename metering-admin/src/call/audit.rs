@@ -1,15 +1,15 @@
-//! What actions are called: in the audit log, and for people.
+//! Names of actions: in the audit log, and for people.
 
 /// The name of an action in the audit log, and its label for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audit {
     /// The name: `account.grant`.
     pub name: &'static str,
-    /// What was done: "Granted credits".
+    /// The action in the past tense: "Granted credits".
     pub label: &'static str,
 }
 
-/// Actions that are no [`AdminCall`](super::AdminCall): they need files or chains, or the server itself.
+/// Actions that are not an [`AdminCall`](super::AdminCall): they need files or chains, or the server itself.
 pub(crate) const OTHERS: &[Audit] = &[
     ACCOUNTS_IMPORT,
     CONFIGURATION_RELOAD,

@@ -5,7 +5,7 @@ use metering_core::operators::{Actor, Role};
 use crate::action::Action;
 use crate::error::AdminError;
 
-/// What a caller must be, and say, to make a call.
+/// The role that a caller needs, and the data that a caller must send, to make a call.
 pub trait Authority: Sized + Send + Sync {
     /// The role that is needed.
     const ROLE: Role;

@@ -41,7 +41,7 @@ register!(
     RotateAccountKey
 );
 
-/// Whether a list is asked for newest first. Only such a list has filters.
+/// Whether a list is requested newest first. Only such a list has filters.
 pub(super) fn is_newest_first(order: Option<ListOrder>, is_filtered: bool) -> Result<bool, AdminError> {
     match order {
         Some(ListOrder::Newest) => Ok(true),
@@ -218,7 +218,7 @@ call! {
 }
 
 call! {
-    /// Who belongs to an account, and the newest entries of its own log
+    /// The members of an account, and the newest entries of its log
     AccountMembers("account_members") = GET "/admin/accounts/{id}/members" in "accounts";
     returns(200, "Members, open invitations and the log") or(NotFound);
     async fn run(admin, _by: Viewer, of: OfAccount, _body: ()) -> AccountMembersDocument {
@@ -240,7 +240,7 @@ call! {
 call! {
     /// The requests of an account whose credits are held now, newest first
     ///
-    /// Their cost is not known yet.
+    /// Their cost is still unknown.
     HeldRequests("held_requests") = GET "/admin/accounts/{id}/requests" in "accounts";
     returns(200, "Requests") or(NotFound);
     async fn run(admin, _by: Viewer, of: Newest, _body: ()) -> AccountRequestsDocument {
@@ -249,10 +249,11 @@ call! {
 }
 
 call! {
-    /// A request, with what it cost and why
+    /// A request, with its charge and the reason
     ///
-    /// Of any account. One whose credits were held is kept for a day after it was settled. One that was charged at once is
-    /// found as long as it is among the account's recent activity; `request.explanation` then says why it was charged.
+    /// Of any account. One whose credits were held is kept for a day after it was settled. A request that was charged
+    /// immediately is found as long as it is among the account's recent activity; `request.explanation` then has the
+    /// reason for the charge.
     HeldRequest("held_request") = GET "/admin/requests/{id}" in "accounts";
     returns(200, "The request") or(ValidationFailed: "not the id of a request", NotFound);
     async fn run(admin, _by: Viewer, of: OfRequest, _body: ()) -> AccountRequestDocument {
@@ -283,7 +284,7 @@ call! {
 call! {
     /// Change the rate limits
     ///
-    /// A limit that is not given stays as it is. Takes effect immediately.
+    /// A limit that is not given is left unchanged. Takes effect immediately.
     SetLimits("limits") = POST "/admin/accounts/{id}/limits" in "accounts";
     audit("account.limits", "Set rate limits");
     returns(200, "The account afterwards") or(NotFound);
@@ -319,21 +320,21 @@ call! {
 }
 
 call! {
-    /// What erasing the owner of an account would change
+    /// The changes that erasing the owner of an account would make
     ShowErasure("erasure") = GET "/admin/accounts/{id}/erasure" in "accounts";
-    returns(200, "What would be erased") or(NotFound);
+    returns(200, "The data that would be erased") or(NotFound);
     async fn run(admin, _by: Viewer, of: ErasureOf, _body: ()) -> ErasureDocument {
         admin.erasure(&of.id, of.receipts.unwrap_or_default()).await
     }
 }
 
 call! {
-    /// Erase what is stored of the owner of an account, permanently
+    /// Erase the personal data of the owner of an account, permanently
     ///
     /// The account is revoked. It keeps its id, balance, ledger, usage and payments; its name becomes `erased`. Email
-    /// address, wallet, names and networks of keys, webhooks, events, sessions and paths of requests are gone, and entries
-    /// of the audit log about it keep only who did what and when. With `receipts`, receipts lose who bought. Erasing it
-    /// again erases only what came in since.
+    /// address, wallet, names and networks of keys, webhooks, events, sessions and paths of requests are gone, and
+    /// entries of the audit log about it keep only who did what and when. With `receipts`, receipts lose who bought.
+    /// Erasing it again erases only data that came in since.
     EraseAccount("erase") = POST "/admin/accounts/{id}/erase" in "accounts";
     audit("account.erase", "Erased the owner");
     returns(200, "What was erased") or(NotFound);

@@ -97,7 +97,7 @@ call! {
 }
 
 call! {
-    /// Delete a key for good
+    /// Delete a key permanently
     ///
     /// Its child keys stop too. Its usage stays in the reports.
     DeleteKey("delete_key") = POST "/admin/accounts/{id}/keys/{key}/delete" in "accounts";

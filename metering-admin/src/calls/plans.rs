@@ -42,7 +42,7 @@ call! {
 }
 
 call! {
-    /// Save a plan, in place of the one with the same id and chain
+    /// Save a plan, replacing the one with the same id and chain
     PutPlan("put_plan") = PUT "/admin/plans" in "plans";
     audit("plan.set", "Set a plan");
     returns(200, "The plan");

@@ -10,7 +10,7 @@ use crate::wire::SearchDocument;
 register!(Search);
 
 parameters! {
-    /// What to search for.
+    /// The text to search for.
     Searched {
         /// An id, an email address, a wallet, the start of an agent's name, a transaction's hash, a receipt's number or PROCESSOR:ID
         q: String,

@@ -1,4 +1,4 @@
-//! Credits an unclaimed payment to an account, because an operator says so.
+//! Credits an unclaimed payment to an account on an operator's decision.
 
 use metering_core::access::{Account, AccountId};
 use metering_core::chains::{TxHash, TxRef};
@@ -13,14 +13,14 @@ use crate::payments::evidence;
 use crate::payments::reason::Reason;
 use crate::payments::token::Token;
 
-/// A payment, and the account that an operator says it belongs to.
+/// A payment, and the account that an operator assigns it to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The transaction, on the chain that [`assign`] is given.
     pub tx: TxHash,
     /// The account.
     pub account: AccountId,
-    /// What the payment is worth.
+    /// The value of the payment.
     pub worth: Worth,
     /// Why it is assigned, for the ledger.
     pub reason: Option<Reason>,
@@ -28,13 +28,13 @@ pub struct Assignment {
     pub despite_quote: bool,
 }
 
-/// What a payment is worth.
+/// The value of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Worth {
     /// The plan of the chain with this id, on sale or not, and its bonus. The payment must go to the plan's recipient, in
     /// its token, and cover its price.
     Plan(String),
-    /// This many credits, above zero, whatever was paid.
+    /// This many credits, above zero, regardless of the amount paid.
     Credits(Credits),
 }
 
@@ -43,7 +43,8 @@ pub enum Worth {
 pub enum Assigned {
     /// The payment was credited.
     Credited(Box<AssignmentCredited>),
-    /// The account already has the payment; nothing was credited. The account as it is, and the payment's record.
+    /// The account already has the payment; nothing was credited. The account's current state, and the payment's
+    /// record.
     AlreadyCredited(Box<Account>, Box<PaymentRecord>),
 }
 
@@ -54,13 +55,13 @@ pub struct AssignmentCredited {
     pub account: Account,
     /// The payment.
     pub payment: Payment,
-    /// What was paid, for people: `5 USDC`.
+    /// The amount paid, for people: `5 USDC`.
     pub paid: String,
     /// The plan, if that is what it is worth.
     pub plan_id: Option<String>,
     /// The credits.
     pub amount: Credits,
-    /// The open quote of somebody else that was waiting for the payment.
+    /// Another buyer's open quote that was waiting for the payment.
     pub quote: Option<Quote>,
 }
 
@@ -134,7 +135,7 @@ pub(super) enum Ready {
     /// The payment can be credited.
     Payment {
         credit: Box<PaymentCredit>,
-        /// What was paid, for people.
+        /// The amount paid, for people.
         paid: String,
     },
 }
@@ -195,7 +196,7 @@ impl Ready {
     }
 }
 
-/// The open quote of somebody else that an assignment takes the payment from.
+/// Another buyer's open quote that an assignment takes the payment from.
 async fn quote_set_aside(store: &dyn PaymentStore, credit: &PaymentCredit) -> Result<Option<Quote>, AssignError> {
     if credit.quotes == QuotePrecedence::Quote {
         return Ok(None);

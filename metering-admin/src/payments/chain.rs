@@ -5,7 +5,7 @@ use metering_core::chains::{Chain, ChainReader};
 /// A chain and its reader. Borrowed, because a server keeps its readers by chain id and a command opens its own.
 #[derive(Debug, Clone, Copy)]
 pub struct ReadableChain<'a> {
-    /// What the operator calls it, such as the name of its configuration section. Errors and documents name it so.
+    /// The operator's name for it, such as the name of its configuration section. Errors and documents name it so.
     pub name: &'a str,
     /// The chain.
     pub chain: &'a Chain,

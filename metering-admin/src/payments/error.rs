@@ -1,7 +1,7 @@
 //! Why a scan or an assignment failed.
 //!
-//! Messages say what happened. What to do next depends on the surface: the command line names its options, and
-//! [`AdminError`] says it in plain words.
+//! Messages describe what happened. What to do next depends on the surface: the command line names its options, and
+//! [`AdminError`] describes it without them.
 
 use metering_core::access::{AccountId, AgentName};
 use metering_core::chains::{ChainError, Depth, TxHash, TxRef};
@@ -20,7 +20,7 @@ pub enum ScanError {
     /// The last block has too few confirmations.
     #[error("block {to_block} is not confirmed yet; the newest confirmed block is {confirmed}")]
     NotConfirmed {
-        /// The block that was asked for.
+        /// The requested block.
         to_block: u64,
         /// The newest block that can be scanned.
         confirmed: u64,
@@ -64,7 +64,7 @@ pub enum AssignError {
         /// When it was revoked.
         at: Timestamp,
     },
-    /// The payment is said to be worth no credits, or fewer.
+    /// The operator gave zero or negative credits for the payment.
     #[error("the credits must be above zero")]
     NotPositive,
     /// The transaction was credited to another account, or paid for a signup.
@@ -72,10 +72,10 @@ pub enum AssignError {
     Used {
         /// The transaction.
         tx: TxRef,
-        /// What it was used for, if the store says so.
+        /// Its use, if the store has it.
         record: Option<Box<PaymentRecord>>,
     },
-    /// The chain does not know the transaction.
+    /// The chain does not have the transaction.
     #[error("chain {chain} has no transaction {hash}")]
     UnknownTransaction {
         /// The chain's name.
@@ -96,7 +96,7 @@ pub enum AssignError {
         plan: PlanKey,
         /// Its price, with the token's symbol.
         price: String,
-        /// What was paid, with the token's symbol.
+        /// The amount paid, with the token's symbol.
         paid: String,
     },
     /// It does not pay the plan.
@@ -195,7 +195,7 @@ impl From<AssignError> for AdminError {
     }
 }
 
-/// What an operator can do about it, to append to the message.
+/// The next step for the operator, to append to the message.
 const fn advice(error: &AssignError) -> &'static str {
     match error {
         AssignError::TooLittle { .. } => "; say how many credits that is worth instead of naming the plan",

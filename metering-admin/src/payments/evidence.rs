@@ -1,4 +1,4 @@
-//! Finds the one payment in a transaction that an operator wants to assign, or says why there is none.
+//! Finds the one payment in a transaction that an operator wants to assign, or gives the reason why there is none.
 
 use std::collections::BTreeSet;
 

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use metering_core::access::is_invisible;
 
-/// Why a payment is assigned: one line of 1 to 500 characters, of which one is visible. The account's owner can read it in
-/// the ledger.
+/// Why a payment is assigned: one line of 1 to 500 characters, at least one of them visible. The account's owner can
+/// read it in the ledger.
 ///
 /// ```
 /// use metering_admin::payments::Reason;

@@ -11,7 +11,7 @@ use crate::payments::error::ScanError;
 use crate::payments::status::PaymentStatus;
 use crate::payments::unread::{self, Unread};
 
-/// How many blocks are read at once.
+/// How many blocks are read in one request.
 const CHUNK_BLOCKS: u64 = 2_000;
 /// How many records are read at once.
 const PAGE: u32 = 1_000;
@@ -24,7 +24,7 @@ pub struct ScanRequest {
     pub from_block: Option<u64>,
     /// The last block; by default the newest confirmed one.
     pub to_block: Option<u64>,
-    /// The most blocks that this scan may read. [`Scan::next_block`] says where to continue.
+    /// The maximum number of blocks that this scan may read. [`Scan::next_block`] says where to continue.
     pub blocks_max: Option<NonZeroU64>,
     /// Whether to list payments that an account has too.
     pub with_used: bool,
@@ -46,7 +46,7 @@ pub struct Scan {
     pub next_block: Option<u64>,
     /// The payments in chain order, followed by those that a reorganisation removed after they were credited.
     pub found: Vec<FoundPayment>,
-    /// What could not be read.
+    /// The transactions that could not be read.
     pub unread: Vec<Unread>,
 }
 
@@ -55,14 +55,14 @@ pub struct Scan {
 pub struct FoundPayment {
     /// The payment, as the chain shows it.
     pub arrival: Arrival,
-    /// What the store knows about it.
+    /// Its status in the store.
     pub status: PaymentStatus,
 }
 
 /// Lists the payments that arrived on a chain, in blocks with as many confirmations as a payment needs.
 ///
-/// Payments whose credits are reversed are listed too, wherever they were, by the scan that reaches the end of its
-/// range. `progress` is called before each chunk of blocks, with its first block and the last block of the scan.
+/// The scan that reaches the end of its range also lists payments from any block whose credits are reversed. `progress`
+/// is called before each chunk of blocks, with its first block and the last block of the scan.
 ///
 /// With the chain of the example `sell_a_plan`:
 ///

@@ -1,4 +1,4 @@
-//! What is known about a payment that arrived: who has it, or who may have sent it.
+//! The status of a payment that arrived: which account has it, or who may have sent it.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use metering_core::access::AccountId;
 use metering_core::payments::{Arrival, Payment, PaymentFault, PaymentRecord, PaymentUse, Quote};
 use metering_core::store::{PaymentStore, StoreError};
 
-/// What is known about an arrival. Its `Display` form is a note for people.
+/// The status of an arrival. Its `Display` form is a note for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PaymentStatus {
     /// An account has it.
@@ -17,7 +17,7 @@ pub enum PaymentStatus {
     Unused(Hints),
 }
 
-/// Who may have sent a payment.
+/// The possible sender of a payment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hints {
     /// The open quote that it pays.
@@ -29,12 +29,12 @@ pub struct Hints {
 }
 
 impl PaymentStatus {
-    /// What the store knows about an arrival.
+    /// The status of an arrival in the store.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn of(store: &dyn PaymentStore, arrival: &Arrival) -> Result<Self, StoreError> {
-        // Check the record first: it decides, whatever the transaction looks like.
+        // Check the record first: it takes precedence over the transaction.
         if let Some(record) = store.payment(&arrival.tx).await? {
             return Ok(Self::Used(record));
         }
@@ -101,7 +101,7 @@ impl Hints {
     }
 }
 
-/// What a payment was used for, with the account and the plan: `top-up of org_..., plan starter`.
+/// The use of a payment, with the account and the plan: `top-up of org_..., plan starter`.
 #[must_use]
 pub fn use_of(record: &PaymentRecord) -> String {
     let used = match record.used_as {

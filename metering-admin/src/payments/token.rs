@@ -1,5 +1,5 @@
-//! The names of tokens, and amounts of them for people. The plans say what the token of a contract is called; a processor's
-//! payment is in a currency.
+//! The names of tokens, and amounts of them for people. The plans name the token of a contract; a processor's payment
+//! is in a currency.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use metering_core::payments::{PaymentTarget, Plan, ProcessorRef};
 /// let target = PaymentTarget { chain_id: 8453, token: plan.token_contract, recipient };
 /// let paid = TokenUnits::new(4_750_000);
 /// assert_eq!(Token::of(std::slice::from_ref(&plan), &target).amount(paid).to_string(), "4.75 USDC");
-/// // Without a plan that is paid in it, nobody says how many decimals the token has.
+/// // Without a plan that is paid in it, no one says how many decimals the token has.
 /// assert!(Token::of(&[], &target).amount(paid).to_string().starts_with("4750000 units of token 0xc0c0"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -53,18 +53,18 @@ impl<'a> Token<'a> {
         Self { contract: target.token, unit }
     }
 
-    /// Its symbol, if it is known.
+    /// Its symbol, if known.
     #[must_use]
     pub fn symbol(self) -> Option<&'a str> {
         self.unit.map(|(symbol, _)| symbol)
     }
 
-    /// Its symbol and decimals, if they are known.
+    /// Its symbol and decimals, if known.
     pub(super) const fn facts(self) -> Option<(&'a str, u8)> {
         self.unit
     }
 
-    /// An amount in tokens, if it is known how many decimals the token has.
+    /// An amount in tokens, if the token's decimals are known.
     #[must_use]
     pub fn human(self, units: TokenUnits) -> Option<String> {
         self.unit.map(|(_, decimals)| units.to_human(decimals))

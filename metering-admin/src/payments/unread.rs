@@ -24,7 +24,7 @@ pub enum Unread {
     Recorded(UnreadableArrival),
 }
 
-/// What the watcher recorded in these blocks, and what this scan could not read and the watcher did not record: sorted
+/// The unreadable transactions that the watcher recorded in these blocks, and those that only this scan found: sorted
 /// by location.
 pub(super) async fn known(
     store: &dyn PaymentStore,

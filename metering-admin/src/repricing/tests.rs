@@ -15,7 +15,7 @@ fn catalogue(routes: &[(&str, &str)]) -> Catalogue {
     Catalogue::from_json(&format!(r#"{{"market": "M", "version": 1, "endpoints": [{}]}}"#, routes.join(","))).unwrap()
 }
 
-/// What a total would have been, if it is the first of its month.
+/// A total with the new prices, if it is the first of its month.
 fn of(repricing: &Repricing<'_>, total: &DailyTotal) -> Option<Repriced> {
     repricing.of(total, &mut MonthCounts::default())
 }

@@ -45,7 +45,7 @@ document! {
     #[serde(deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     credit_balance: Credits = account.totals.balance,
-    /// Credits held for requests in flight, whose cost is not known yet. They are not part of the balance.
+    /// Credits held for requests in flight, whose cost is still unknown. They are not part of the balance.
     #[serde(default, deserialize_with = "printed")]
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     credits_held: Credits = account.totals.held,
@@ -72,11 +72,12 @@ document! {
     /// When it was revoked, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     revoked_at: Option<String> = account.revoked_at.map(|at| at.to_string()),
-    /// When what was stored of its owner was erased, if it was, as RFC 3339.
+    /// When the personal data of its owner was erased, if it was, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     erased_at: Option<String> = account.erased_at.map(|at| at.to_string()),
-    /// What operators noted on it, newest first, at most 100: in the responses to `GET /admin/accounts/{id}` and to a new note.
+    /// Operators' notes on it, newest first, at most 100: in the responses to `GET /admin/accounts/{id}` and to a new
+    /// note.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notes: Vec<NoteDocument> = Vec::new(),
 }
@@ -91,7 +92,7 @@ pub struct AccountsDocument {
     pub next: Option<String>,
 }
 
-/// Whose child an account is, and a page of its own children, in the order of creation.
+/// The parent of an account, and a page of its children, in the order of creation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AccountFamilyDocument {
@@ -142,7 +143,7 @@ pub struct CreatedAccountDocument {
 }
 
 impl CreatedAccountDocument {
-    /// The key, and the account that it belongs to.
+    /// The key and its account.
     #[must_use]
     pub fn new(key: ApiKey, account: &Account) -> Self {
         Self { api_key: key.into(), account: account.into() }
@@ -188,7 +189,7 @@ pub struct LimitsRequest {
 pub struct NoteRequest {
     /// The note: one line of 1 to 500 characters.
     pub note: String,
-    /// Why, for the audit log, if the note does not say it.
+    /// The reason, for the audit log, if the note does not have it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

@@ -59,7 +59,7 @@ pub struct ArrivalDocument {
     pub org_ids: Vec<String>,
     /// The open quote that it pays, if any.
     pub quote: Option<QuotedDocument>,
-    /// What is known about it, in words.
+    /// Its status in words.
     pub note: String,
 }
 
@@ -117,7 +117,7 @@ pub struct ScannedDocument {
 }
 
 impl ArrivalsDocument {
-    /// Adds the result of scanning a chain. `plans` say what its tokens are called.
+    /// Adds the result of scanning a chain. The names of its tokens come from `plans`.
     pub fn add(&mut self, chain: ReadableChain<'_>, scan: &Scan, plans: &[Plan]) {
         self.payments.extend(scan.found.iter().map(|found| ArrivalDocument::new(chain.name, found, plans)));
         self.unreadable.extend(scan.unread.iter().map(|unread| UnreadableDocument::new(chain.name, unread)));
@@ -132,8 +132,8 @@ impl ArrivalsDocument {
 
     /// Adds what a scan found that continued this one, on the same chain, at its last [`ScannedDocument::next_block`].
     ///
-    /// A scan that reaches the end lists payments with reversed credits wherever they were; those that this one listed
-    /// are not repeated.
+    /// A scan that reaches the end lists payments with reversed credits from any block; those that this scan listed
+    /// already are not repeated.
     pub fn continue_with(&mut self, next: Self) {
         let listed: BTreeSet<&str> = self.payments.iter().map(|payment| payment.tx_hash.as_str()).collect();
         let is_new = |payment: &ArrivalDocument| !listed.contains(payment.tx_hash.as_str());

@@ -1,4 +1,4 @@
-//! What needs an operator's attention.
+//! Things that need an operator's attention.
 
 use metering_core::access::AccountId;
 use metering_core::events::Delivery;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::ArrivalDocument;
 
-/// What needs attention, a page of each kind. Certificates, gas and chains are in the metrics and the health.
+/// Things that need attention, a page of each kind. Certificates, gas and chains are in the metrics and the health.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AttentionDocument {
@@ -45,7 +45,7 @@ pub struct AttentionNextDocument {
     pub running_out: Option<String>,
 }
 
-/// A payment that nobody claimed.
+/// An unclaimed payment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnclaimedDocument {
@@ -56,7 +56,7 @@ pub struct UnclaimedDocument {
     pub seen_at: String,
     /// The plan on sale whose price is nearest; null if none is paid there in this token.
     pub nearest_plan: Option<NearestPlanDocument>,
-    /// What the accounts of the paying wallet bought before, newest first.
+    /// Earlier purchases of the paying wallet's accounts, newest first.
     pub paid_before: Vec<PaidBeforeDocument>,
 }
 
@@ -84,9 +84,9 @@ pub struct PaidBeforeDocument {
     pub org_id: String,
     /// The plan; null if an operator assigned the payment without one.
     pub plan_id: Option<String>,
-    /// The plan's name as it was sold, if known.
+    /// The plan's name when it was sold, if known.
     pub plan_label: Option<String>,
-    /// What was paid, such as `5 USDC`.
+    /// The amount paid, such as `5 USDC`.
     pub paid: String,
     /// When it was credited, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
@@ -97,7 +97,7 @@ pub struct PaidBeforeDocument {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FailingWebhookDocument {
-    /// The account that it belongs to; null for the operator's own.
+    /// Its account; null for the operator's own.
     pub org_id: Option<String>,
     /// The webhook.
     pub webhook: WebhookDocument,
@@ -201,7 +201,7 @@ impl UnpaidUsageDocument {
 }
 
 impl RunwayDocument {
-    /// The runway of an account that used so much in `days`.
+    /// The runway of an account with this usage in `days`.
     #[must_use]
     pub fn new(runway: &AccountRunway, days: u32) -> Self {
         Self {

@@ -38,7 +38,7 @@ document! {
     /// The parameters of the action: amounts, notes, limits. Never a secret.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     request: Option<Box<RawValue>> = raw(Some(found.entry.request)),
-    /// What the subject was before; null if it did not exist.
+    /// The subject before the action; null if it did not exist.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     before: Option<Box<RawValue>> = raw(found.entry.before),
     /// How it ended; null if an earlier version wrote the entry, and stopped before it wrote the outcome. It is then
@@ -60,7 +60,7 @@ document! {
     result: String = outcome.result.as_str().to_owned(),
     /// Why it was refused; empty if it was taken.
     detail: String = outcome.detail,
-    /// What the subject was afterwards, if the action was taken.
+    /// The subject after the action, if the action was taken.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<Object>))]
     after: Option<Box<RawValue>> = raw(outcome.after),
 }

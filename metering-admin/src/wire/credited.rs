@@ -65,8 +65,8 @@ pub struct PaymentRecordDocument {
     /// When its credits were taken back, as RFC 3339; null unless it is `reversed`.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]
     pub reversed_at: Option<String>,
-    /// What it was worth in the operator's currency when it was credited; null if the operator had set no currency, and
-    /// for a processor's payment.
+    /// Its value in the operator's currency when it was credited; null if the operator had set no currency, and for a
+    /// processor's payment.
     #[serde(default)]
     pub value: Option<ValueDocument>,
     /// The processor that took it; absent for a payment on a chain. `chain_id` is then 0, and the token is the currency.
@@ -114,9 +114,9 @@ pub struct AssignmentDocument {
 pub struct AssignmentDetails {
     /// The account afterwards.
     pub account: AccountDocument,
-    /// What was paid, such as `5 USDC`; null if it had already been credited.
+    /// The amount paid, such as `5 USDC`; null if it had already been credited.
     pub paid: Option<String>,
-    /// If it had already been credited: what it was used for, such as `top-up of org_..., plan starter`.
+    /// If it had already been credited: its use, such as `top-up of org_..., plan starter`.
     pub used_for: Option<String>,
     /// Another customer's open quote that was waiting for the payment, and can no longer be claimed with it.
     pub quote: Option<QuotedDocument>,
@@ -129,7 +129,7 @@ impl PaymentRecordsDocument {
         self.next = page.next;
     }
 
-    /// Lists a page of payments. `plans` say what their tokens are called.
+    /// Lists a page of payments. The names of their tokens come from `plans`.
     #[must_use]
     pub fn new(page: &Page<PaymentRecord>, plans: &[Plan]) -> Self {
         let payments = page.items.iter().map(|record| PaymentRecordDocument::new(record, plans)).collect();
@@ -142,7 +142,7 @@ impl PaymentRecordsDocument {
 }
 
 impl PaymentRecordDocument {
-    /// What was paid, with its unit: `5 USDC`.
+    /// The amount paid, with its unit: `5 USDC`.
     #[must_use]
     pub fn paid(&self) -> String {
         let named = self.amount_human.as_deref().zip(self.token_symbol.as_deref());

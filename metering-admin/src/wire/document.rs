@@ -1,4 +1,4 @@
-//! Documents that are made of one thing.
+//! Documents built from a single value.
 
 /// Declares a document, and where each of its fields comes from.
 macro_rules! document {

@@ -1,4 +1,4 @@
-//! The erasure of what is stored of the owner of an account.
+//! The erasure of the personal data of the owner of an account.
 
 use metering_core::operators::Erasure;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::AccountDocument;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EraseRequest {
-    /// Whether to erase who bought from receipts too. Without it, receipts for purchases keep that.
+    /// Whether to erase the buyer's details from receipts too. By default, receipts for purchases keep them.
     #[serde(default)]
     pub receipts: bool,
     /// Why, for the audit log.
@@ -17,13 +17,13 @@ pub struct EraseRequest {
     pub reason: String,
 }
 
-/// What an erasure changed, or would change.
+/// The changes that an erasure made, or would make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ErasureDocument {
-    /// The account: afterwards, or as it is now.
+    /// The account: after the erasure, or in its current state.
     pub account: AccountDocument,
-    /// What was found of its owner, by kind. Empty if there is nothing to erase.
+    /// The data of its owner, by kind. Empty if there is nothing to erase.
     pub erased: Vec<ErasedRow>,
 }
 

@@ -1,4 +1,4 @@
-//! Who belongs to an account.
+//! The members of an account.
 
 use metering_core::wire::{AccountActionDocument, MemberDocument};
 use serde::{Deserialize, Serialize};

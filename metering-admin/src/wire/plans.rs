@@ -56,13 +56,13 @@ pub struct PlanRow {
     pub discount_percent: Option<u8>,
     /// Whether it is on sale.
     pub active: Option<bool>,
-    /// Who is paid, if not the chain's recipient.
+    /// The recipient of payments, if not the chain's.
     pub recipient: Option<String>,
     /// The position in lists, lowest first.
     pub sort_order: Option<i32>,
 }
 
-/// What a catalogue would change, if it replaced the one that is served.
+/// The changes that a catalogue would make, if it replaced the one that is served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CatalogueCheckDocument {
@@ -72,7 +72,7 @@ pub struct CatalogueCheckDocument {
     pub problem: Option<String>,
     /// How many routes it has.
     pub routes: u64,
-    /// What would change, by route.
+    /// The changes, by route.
     pub changes: Vec<RouteChange>,
 }
 
@@ -92,7 +92,7 @@ pub struct RouteChange {
     pub price_after: Option<String>,
 }
 
-/// A plan, as a response of its own.
+/// A response that consists of one plan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct PlanReply(pub Plan);

@@ -51,7 +51,7 @@ pub struct PriceVersionsDocument {
 }
 
 impl PriceVersionDocument {
-    /// A version of a history, as it is at `now`.
+    /// A version of a history, in its state at `now`.
     #[must_use]
     pub fn new(version: &PriceVersion, history: &PriceHistory, now: Timestamp) -> Self {
         let status = match history.in_force(now) {
@@ -73,7 +73,7 @@ impl PriceVersionDocument {
 }
 
 impl PriceVersionsDocument {
-    /// The versions of a history, as they are at `now`.
+    /// The versions of a history, in their states at `now`.
     #[must_use]
     pub fn new(history: &PriceHistory, now: Timestamp) -> Self {
         let newest_first = history.versions().iter().rev();

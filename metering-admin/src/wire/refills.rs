@@ -28,10 +28,10 @@ pub struct RefillRequest {
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "openapi", derive(Serialize, utoipa::ToSchema))]
 pub struct RefillRow {
-    /// The most credits that an account gets in a period. Above zero, up to eight decimals.
+    /// The maximum number of credits that an account gets in a period. Above zero, up to eight decimals.
     pub credits: f64,
     /// The period, in UTC: `daily`, `weekly` (from Monday) or `monthly`.
     pub every: String,
-    /// The balance, with what is held, that a refill does not exceed. Above zero.
+    /// The balance, including held credits, that a refill does not exceed. Above zero.
     pub cap: f64,
 }

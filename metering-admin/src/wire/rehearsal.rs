@@ -1,10 +1,10 @@
-//! What past usage would have cost with another catalogue.
+//! The cost of past usage with another catalogue.
 
 use metering_core::clock::Day;
 use metering_core::money::Credits;
 use serde::Serialize;
 
-/// What past usage would have cost with another catalogue, as `metering admin catalogue rehearse --json` prints it.
+/// The cost of past usage with another catalogue, as `metering admin catalogue rehearse --json` prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsalDocument {
@@ -30,16 +30,16 @@ pub struct RehearsalDocument {
     pub run_out: Vec<RunOut>,
 }
 
-/// Usage, and what it would have cost.
+/// Usage, and its cost with the new prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedUsage {
     /// Accepted requests, including refunded ones.
     pub calls: u64,
-    /// What was charged for them, minus refunds.
+    /// The charges for them, minus refunds.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_before: Credits,
-    /// What would have been charged.
+    /// The charges with the new prices.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_after: Credits,
     /// By how much that is more; negative if it is less.
@@ -48,16 +48,16 @@ pub struct RehearsedUsage {
     /// How many of the requests are counted at an estimate: all of them as delivered or, for a price by usage, rounded
     /// up once for a day and not per request.
     pub estimated_calls: u64,
-    /// How many of the requests cannot be priced: `credits_after` has what was charged for them.
+    /// How many of the requests cannot be priced: `credits_after` has the original charge for them.
     pub unknown_calls: u64,
-    /// What was charged for those.
+    /// The charges for those.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub credits_unknown: Credits,
     /// How many of the requests have no route in the new catalogue: they would be refused with 404, and cost nothing.
     pub removed_calls: u64,
 }
 
-/// A route's usage, and what it would have cost.
+/// A route's usage, and its cost with the new prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedRoute {
@@ -70,7 +70,7 @@ pub struct RehearsedRoute {
     pub usage: RehearsedUsage,
 }
 
-/// An account's usage, and what it would have cost.
+/// An account's usage, and its cost with the new prices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RehearsedAccount {
@@ -97,7 +97,7 @@ pub struct RunOut {
     /// The same with the old prices; null if it did not run out.
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>, format = Date))]
     pub day_before: Option<Day>,
-    /// What would be left at the end of the last day, if nothing had been refused.
+    /// The balance at the end of the last day, if nothing had been refused.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
     pub balance_after: Credits,
 }

@@ -1,4 +1,4 @@
-//! What a reload of the configuration did.
+//! The result of a reload of the configuration.
 
 use serde::{Deserialize, Serialize};
 

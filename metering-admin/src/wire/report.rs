@@ -23,11 +23,11 @@ pub struct ReportDocument {
     pub accounts: u64,
     /// Days with anything to report, oldest first.
     pub by_day: Vec<DayRow>,
-    /// What was sold, by chain, plan and token; the most credits first.
+    /// Sales by chain, plan and token, by credits in descending order.
     pub sales: Vec<SalesRow>,
-    /// What was paid, by day, chain and token, in this order.
+    /// Amounts paid, by day, chain and token, in this order.
     pub revenue: Vec<RevenueRow>,
-    /// What that was worth, by day and currency, in this order: the values of payments in the operator's currency, and the
+    /// Their values, by day and currency, in this order: the values of payments in the operator's currency, and the
     /// amounts of processors. Payments without a value are left out.
     pub values: Vec<ValueRow>,
     /// The 20 routes with the most credits used.
@@ -36,8 +36,8 @@ pub struct ReportDocument {
     pub top_accounts: Vec<AccountRow>,
     /// Charges that this server refused since it started, by kind. Null on the command line.
     pub refusals: Option<RefusalsDocument>,
-    /// Requests to this server whose responses did not say what they cost. Null on the command line, and where no
-    /// route is priced by usage.
+    /// Requests to this server whose responses did not report their cost. Null on the command line, and where no route
+    /// is priced by usage.
     pub unreported: Option<UnreportedDocument>,
 }
 
@@ -85,7 +85,7 @@ document! {
     /// Their sum in the token's smallest unit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     amount_atomic: TokenUnits = sales.amount,
-    /// Their sum in tokens; null if the token's decimals are not known.
+    /// Their sum in tokens; null if the token's decimals are unknown.
     amount_human: Option<String> = sales.unit.map(|(_, decimals)| sales.amount.to_human(decimals)),
     /// The credits that they bought, bonus included.
     #[cfg_attr(feature = "openapi", schema(value_type = f64))]
@@ -93,7 +93,7 @@ document! {
 }
 
 document! {
-    /// What was paid on a day in one token.
+    /// The amount paid on a day in one token.
     #[derive(Debug, Clone, Serialize)]
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub struct RevenueRow from revenue: DayRevenue;
@@ -113,12 +113,12 @@ document! {
     /// Their sum in the token's smallest unit.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
     amount_atomic: TokenUnits = revenue.amount,
-    /// Their sum in tokens; null if the token's decimals are not known.
+    /// Their sum in tokens; null if the token's decimals are unknown.
     amount_human: Option<String> = revenue.unit.map(|(_, decimals)| revenue.amount.to_human(decimals)),
 }
 
 document! {
-    /// What payments of a day were worth in a currency.
+    /// The value of a day's payments in a currency.
     #[derive(Debug, Clone, Serialize)]
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub struct ValueRow from value: &DayValue;
@@ -170,7 +170,7 @@ pub struct RefusalsDocument {
     pub overloaded: u64,
 }
 
-/// Requests to routes priced by usage whose responses did not say what they cost.
+/// Requests to routes priced by usage whose responses did not report their cost.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct UnreportedDocument {
@@ -189,7 +189,7 @@ pub struct UnreportedRow {
     pub route_template: String,
     /// How many such requests it had.
     pub requests: u64,
-    /// How many of them cost all that was held.
+    /// How many of them cost the whole hold.
     pub in_full: u64,
     /// When the last one was settled, as RFC 3339.
     #[cfg_attr(feature = "openapi", schema(format = DateTime))]

@@ -28,7 +28,7 @@ impl AccountRequestDocument {
         Self { org_id: hold.account.to_string(), key_id, key_name, request: hold.into() }
     }
 
-    /// The document of a request that was charged at once. `keys` as in [`AccountRequestDocument::new`].
+    /// The document of a request that was charged immediately. `keys` as in [`AccountRequestDocument::new`].
     #[must_use]
     pub fn charged(of: &ChargedRequest, keys: &KeyLabels, request: RequestDocument) -> Self {
         let (key_id, key_name) = keys.id_and_name(of.key);

@@ -1,4 +1,4 @@
-//! What a search found.
+//! The results of a search.
 
 use metering_core::access::Key;
 use metering_core::money::{Credits, printed_if_any};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::wire::document::document;
 use crate::wire::{AccountDocument, AccountRequestDocument, PaymentRecordDocument};
 
-/// What a search found: at most 20 of each kind.
+/// The results of a search: at most 20 of each kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SearchDocument {
-    /// What the text was taken for, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt`,
+    /// The kind of the text, by its form: `account`, `email`, `wallet`, `name`, `key`, `transaction`, `receipt`,
     /// `payment` or `request`.
     pub kind: String,
     /// The accounts, also those of the other parts.
@@ -25,8 +25,8 @@ pub struct SearchDocument {
     /// Why a request is not among them, in words; null if it is, or if something else was searched.
     #[serde(default)]
     pub note: Option<String>,
-    /// For a name: the value of `after` to search on among older accounts; null when there are none. May be there although
-    /// nothing was found, because a search looks at a limited number of accounts.
+    /// For a name: the value of `after` to search on among older accounts; null when there are none. May be present
+    /// although nothing was found, because a search reads a limited number of accounts.
     pub next: Option<String>,
 }
 
@@ -36,7 +36,7 @@ document! {
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     pub struct FoundKeyDocument from key: &Key;
 
-    /// The account that it belongs to.
+    /// Its account.
     org_id: String = key.account.to_string(),
     /// The key's public id.
     key_id: String = key.id.to_string(),
@@ -58,8 +58,8 @@ pub struct ChargedRequestDocument {
     pub request: AccountRequestDocument,
     /// The number of the price version that was in force when it was accepted; null if none was recorded.
     pub price_version: Option<u32>,
-    /// The balance just after it was settled, and what was held then. Null while it is held, when that is too long ago,
-    /// and while the account is charged too often to tell.
+    /// The balance just after it was settled, and the credits held then. Null while it is held, when that is too long
+    /// ago, and while the account is charged too often to tell.
     #[serde(deserialize_with = "printed_if_any")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<f64>))]
     pub balance_after: Option<Credits>,

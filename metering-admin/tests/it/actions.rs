@@ -150,7 +150,7 @@ async fn accounts_are_found_by_what_is_known_of_them() {
     assert_eq!(found(" AGENT ").await.len(), 30);
     assert!(found("nobody").await.is_empty());
 
-    // Every match once, whatever the page.
+    // Every match once, with any page size.
     for limit in [1, 3, 7, 100] {
         let (mut names, mut after) = (Vec::new(), None);
         loop {

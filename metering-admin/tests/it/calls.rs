@@ -34,7 +34,7 @@ fn calls_are_declared_once_and_actions_have_labels() {
     assert_eq!(
         labels.len(),
         check.actions.len() + 9,
-        "imports, reloads, assignments, payments of processors and epochs of the log are no calls"
+        "imports, reloads, assignments, payments of processors and epochs of the log are not calls"
     );
 }
 

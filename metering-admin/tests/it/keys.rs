@@ -1,4 +1,4 @@
-//! What operators do with keys, on a memory store.
+//! Operators' actions on keys, on a memory store.
 
 use std::sync::Arc;
 

@@ -40,7 +40,7 @@ async fn notes_are_shown_exported_and_erased() {
         exported.iter().map(|note| &*note.text).collect::<Vec<_>>(),
         ["Asked for an invoice", "Pays by bank transfer"]
     );
-    assert!(exported.iter().all(|note| note.by.is_none()), "the owner is not told who wrote it");
+    assert!(exported.iter().all(|note| note.by.is_none()), "the owner does not see who wrote it");
 
     let request = EraseRequest { receipts: false, reason: String::new() };
     administration.erase_account(&action(), &account.id, &request).await.unwrap();

@@ -1,4 +1,4 @@
-//! Operators look for payments that arrived, and assign those that nobody claimed.
+//! Operators list payments that arrived, and assign the unclaimed ones.
 
 mod assigning;
 #[path = "../../../metering-core/tests/it/payments/chain.rs"]

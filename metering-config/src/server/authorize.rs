@@ -12,10 +12,10 @@ section! {
     /// The header with the id that the proxy gives to a request; empty for none. A proxy that asks again with the same
     /// id is charged once, so the proxy must replace what clients send in it.
     request_id_header: String = "X-Request-Id".to_owned(),
-    /// Whether the price is held until the proxy says how the request ended (`POST /internal/billing/settle`). Routes
-    /// that are priced by usage need it.
+    /// Whether to hold the price until the proxy reports the request's outcome (`POST /internal/billing/settle`).
+    /// Routes that are priced by usage need it.
     settle: bool = false,
-    /// How long the proxy may take to say so, 10s to 24h. After that, the request is charged.
+    /// How long to wait for that report, 10s to 24h. After that, the request is charged.
     settle_within: Span = Span::seconds(300),
     /// Whether requests are admitted, uncharged and without a key, if no route of the catalogue has their first path
     /// segment.

@@ -21,7 +21,7 @@ section! {
     name: BrandText<40> = BrandText("Metering".to_owned()),
     /// The text next to the logo mark; by default the name.
     logo: Option<BrandText<24>>,
-    /// An SVG or PNG file in place of the built-in mark.
+    /// An SVG or PNG file instead of the built-in mark.
     mark: Option<PathBuf>,
     /// The headline of the landing page.
     headline: BrandText<80> = BrandText("Pay for the calls you make.".to_owned()),

@@ -1,4 +1,4 @@
-//! What is in the files of `[tls]`.
+//! The contents of the files of `[tls]`.
 
 use std::fmt;
 use std::io;
@@ -36,7 +36,7 @@ impl CertificateFiles {
         Ok(Self { files: files.clone(), certificate, key: Zeroizing::new(read("tls.key", &files.key)?) })
     }
 
-    /// The chain and its key, once it is certain that the key is that of the first certificate.
+    /// The chain and its key, after checking that the key belongs to the first certificate.
     ///
     /// # Errors
     /// When one of them cannot be used, or they do not belong together.

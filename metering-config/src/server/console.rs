@@ -33,36 +33,36 @@ section! {
     client_secret: Option<Secret>,
     /// A file with that secret, instead of `client_secret`.
     client_secret_file: Option<PathBuf>,
-    /// What the button on the sign-in page calls the provider.
+    /// The provider's name on the sign-in button.
     name: String = "single sign-on".to_owned(),
-    /// The scopes that are asked for besides `openid`.
+    /// The scopes to request besides `openid`.
     scopes: List<String> = ["email".to_owned()].into_iter().collect(),
     /// The claim of ID tokens that lists a person's groups. A dot leads into an object: `realm_access.roles`.
     groups_claim: String = "groups".to_owned(),
-    /// Who may sign in, and as what.
+    /// Who may sign in, and with which role.
     operators: Vec<OidcOperator>,
 }
 
-/// People who may sign in, by exactly one of the first three.
+/// Who may sign in, and with which role: exactly one of `email`, `domain` and `group`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OidcOperator {
-    /// A mail address that the provider has verified.
+    /// An email address that the provider has verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub email: Option<String>,
-    /// The domain of mail addresses that the provider has verified.
+    /// The domain of email addresses that the provider has verified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// A group that the provider states.
+    /// A group in the ID token's groups claim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// What they may do.
+    /// Their role.
     pub role: Role,
 }
 
 impl OidcConfig {
-    /// What a person may do; `None` for somebody who may not sign in. `email` is one that the provider has verified. Of
-    /// several entries, the one that allows the most counts.
+    /// A person's role; `None` if they may not sign in. The provider must have verified `email`. If several entries
+    /// match, the role that allows the most applies.
     #[must_use]
     pub fn role(&self, email: Option<&str>, groups: &[String]) -> Option<Role> {
         let admitted = self.operators.iter().filter(|operator| operator.admits(email, groups));
@@ -124,7 +124,7 @@ impl OidcOperator {
         let is_email =
             |text: &str| text.rsplit_once('@').is_some_and(|(name, domain)| !name.is_empty() && is_domain(domain));
         if let Some(email) = self.email.as_deref().filter(|email| !is_email(email)) {
-            return Some(format!("have the email {email:?}, which is no mail address"));
+            return Some(format!("have the email {email:?}, which is not an email address"));
         }
         if let Some(domain) = self.domain.as_deref().filter(|domain| !is_domain(domain)) {
             return Some(format!("have the domain {domain:?}; write example.com, without an at sign or a star"));
@@ -152,14 +152,15 @@ impl ConsoleConfig {
         }
         if self.url.is_none() {
             let problem =
-                "is required with [console.oidc]: the URL of the console that the provider sends people back to";
+                "is required with [console.oidc]: the URL of the console that the provider redirects people to";
             return Err(ConfigError::key("console.url", problem));
         }
         oidc.check()
     }
 }
 
-/// Whether it can be an issuer (OpenID Connect Discovery 1.0, section 3). Plain HTTP is for a provider on this machine.
+/// Whether the URL can be an issuer (OpenID Connect Discovery 1.0, section 3). Plain HTTP is allowed for a provider on
+/// this machine.
 fn is_issuer(url: &Url) -> bool {
     let is_local = || url.scheme() == "http" && url.host_str().is_some_and(is_own_machine);
     let is_encrypted = url.scheme() == "https" || is_local();

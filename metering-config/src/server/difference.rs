@@ -9,8 +9,8 @@ use crate::server::values::flatten;
 use crate::server::{Config, Loaded, MASK};
 
 impl Loaded {
-    /// The keys with other values in `new`, sorted. Secrets are compared by digest, because they have no other printed
-    /// form than a mask.
+    /// The keys with other values in `new`, sorted. Secrets are compared by digest, because their only printed form is
+    /// a mask.
     ///
     /// # Errors
     /// When a configuration cannot be written as TOML.

@@ -1,13 +1,14 @@
-//! The operator's own pages next to the guides.
+//! The pages at `/docs`: the operator's own guides.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The operator's own pages next to the guides.
+/// The pages at `/docs`: the operator's own guides.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DocsConfig {
-    /// A folder of Markdown files (`NAME.md`), each shown at `/docs/guides/NAME`; by default there are none.
+    /// A folder of your own guides, Markdown files (`NAME.md`), shown next to those of the service at
+    /// `/docs/guides/NAME`.
     pub pages: Option<PathBuf>,
 }

@@ -25,19 +25,21 @@ section! {
     /// the latest.
     stream_check: Span = Span::seconds(1),
     /// How long the credits of a request that is priced by usage stay held if this node ends without settling it, 10s
-    /// to 1h. A node that runs renews it.
+    /// to 1h. A running node renews it.
     hold_lease: Span = Span::seconds(60),
-    /// How long the rest of a response is read for its report of the cost, after its client has disconnected.
+    /// How long to read the rest of a response for its usage report after the client has disconnected.
     report_after_disconnect: Span = Span::seconds(600),
-    /// How much of it is read, in bytes.
+    /// How many bytes of it to read.
     report_after_disconnect_bytes: u64 = 64 << 20,
-    /// How many such responses are read at the same time. Further ones are not read on: what was delivered is charged.
+    /// How many such responses to read at the same time. Beyond that, reading stops, and only the delivered part is
+    /// charged.
     report_after_disconnect_requests: usize = 1_000,
     /// The same for each account.
     report_after_disconnect_requests_per_account: usize = 64,
     /// How long a retry gets the response of an attempt whose client was cut off, on routes with `"replay": true`.
     replay_time: Span = Span::seconds(600),
-    /// How much memory such responses may take together, in bytes. One may take an eighth of it; 0 keeps none.
+    /// The memory that all such responses together may use, in bytes. One response may use an eighth of it; 0 keeps
+    /// none.
     replay_bytes: usize = 64 << 20,
     /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     preserve_host: bool = false,
@@ -50,8 +52,8 @@ section! {
     request_headers: HeaderRules,
     /// Which headers of responses are not passed on, in addition to those of their routes.
     response_headers: HeaderRules,
-    /// Headers that are added to every request to the default upstream, such as credentials. They replace those of the
-    /// client.
+    /// Headers that are added to every request to the default upstream, such as its credentials. They replace those of
+    /// the client.
     upstream_headers: UpstreamHeaders,
     /// Whether requests to the default upstream go over HTTP/2.
     upstream_http2: Http2,
@@ -59,10 +61,10 @@ section! {
     upstreams: Vec<UpstreamConfig>,
 }
 
-/// Which headers do not pass the gateway.
+/// Which headers the gateway does not forward.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HeaderRules {
-    /// Names, or beginnings of names with an asterisk.
+    /// Names, or prefixes with an asterisk, such as `x-internal-*`.
     pub remove: List<HeaderPattern>,
 }

@@ -14,14 +14,14 @@ section! {
     /// How long a client may pause within a request's body.
     body_timeout: Span = Span::seconds(15),
     /// How fast a request's body must arrive on average, in bytes per second, after the first `body_timeout`; 0 for no
-    /// lowest rate.
+    /// minimum rate.
     body_min_rate: u64 = 500,
-    /// How long a client may read nothing of a response before its connection is closed.
+    /// How long a client may stop reading a response before its connection is closed.
     write_timeout: Span = Span::seconds(30),
     /// The largest body, in bytes.
     max_body_bytes: usize = 64 * 1024,
-    /// How much memory the bodies of requests may take together while they arrive and are served, in bytes. Responses
-    /// that are kept for a while may take half of it. At least `max_body_bytes`.
+    /// The memory that all request bodies together may use while they arrive and are served, in bytes. Buffered
+    /// responses may use half of it. At least `max_body_bytes`.
     body_budget_bytes: usize = 256 << 20,
     /// The same per client address (per /64 for IPv6), trusted proxies excepted.
     body_budget_per_address_bytes: usize = 64 << 20,

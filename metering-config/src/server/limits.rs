@@ -1,4 +1,4 @@
-//! Rate limits for requests without a key, and for what accounts do; and how many keys an account may have.
+//! Rate limits for requests without a key and for accounts, and the number of keys per account.
 
 use std::num::NonZeroU32;
 
@@ -11,7 +11,8 @@ const HALF_AN_HOUR: Span = Span::seconds(1_800);
 const HOUR: Span = Span::seconds(3_600);
 
 section! {
-    /// Rate limits for requests without a key, and for what accounts do. Each process counts separately.
+    /// Rate limits for requests without a key and for accounts, and the number of keys per account. Each process counts
+    /// separately.
     pub struct LimitsConfig;
 
     /// Signups, quotes, claims, top-ups and invitations by mail per client address.
@@ -19,8 +20,8 @@ section! {
     /// Signups, quotes, claims, top-ups and invitations by mail per network: a /24 of IPv4, a /48 of IPv6.
     signup_per_network: Quota = quota(300, MINUTE),
     /// Signups per email address, from all clients together.
-    // More than a single network may send, like per_wallet below: a client that names someone else's email address or
-    // wallet must not be able to lock the owner out.
+    // Higher than the limit of a single network, like `per_wallet` below: a client that names someone else's email
+    // address or wallet must not be able to lock the owner out.
     signup_per_email: Quota = quota(600, TEN_MINUTES),
     /// Signups per email address and client network.
     signup_per_email_and_network: Quota = quota(10, TEN_MINUTES),
@@ -33,15 +34,15 @@ section! {
     /// Key recovery requests per client address.
     recovery_per_ip: Quota = quota(20, MINUTE),
     /// Recovery links per email address. Further requests are accepted, but send nothing: the last link still works.
-    // Refilled every ten minutes, as long as a recovery link works: whenever this is used up, the mailbox has a
-    // working link. So repeated requests cannot lock the owner out.
+    // One refills every ten minutes, the lifetime of a recovery link. So whenever the limit is used up, the mailbox has
+    // a working link, and repeated requests cannot lock the owner out.
     recovery_mails_per_email: Quota = quota(3, HALF_AN_HOUR),
     /// Recovery links, and verification links after an account's first, per email address and client network.
     mails_per_email_and_network: Quota = quota(6, HALF_AN_HOUR),
     /// Verification links per account, in addition to the first.
     verification_mails_per_account: Quota = quota(3, HALF_AN_HOUR),
     /// Verification links per email address for all accounts that name it, in addition to the first of each.
-    // More than a single network may request. No account is lost while this is used up.
+    // Higher than the limit of a single network. No account is lost while this limit is used up.
     verification_mails_per_email: Quota = quota(12, HALF_AN_HOUR),
     /// Requests that name a wallet, per wallet, from all clients together.
     per_wallet: Quota = quota(600, TEN_MINUTES),
@@ -50,7 +51,7 @@ section! {
     // tags. This limit lets one network reserve a third of them in that time.
     quotes_per_wallet_and_network: Quota = quota(20, HOUR),
     /// Requests for a top-up quote per account, from all clients together.
-    // Most of them return the quote that is open.
+    // Most of them return the open quote.
     topup_quotes_per_account: Quota = quota(60, TEN_MINUTES),
     /// Status polls of top-up quotes per account, from all clients together.
     // The page polls at most every two seconds, so four of them may be open.

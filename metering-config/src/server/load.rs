@@ -62,8 +62,8 @@ pub struct Loaded {
     pub config: Config,
     /// Variables that Kubernetes or Docker injected for a service whose name also starts with `metering`.
     pub ignored: Vec<String>,
-    /// Digests of the values that were set, by key, and of the files that they name: a secret has no other form in
-    /// which two can be compared.
+    /// Digests of the configured values, by key, and of the files that they name. Secrets can only be compared by
+    /// digest.
     pub(super) digests: BTreeMap<String, [u8; 32]>,
 }
 
@@ -91,7 +91,8 @@ pub fn load(
     Ok(Loaded { config, ignored: sources.ignored().to_vec(), digests })
 }
 
-/// The digest of a value, and of what is in the files that it names. A file that cannot be read is an error elsewhere.
+/// The digest of a value and of the contents of the files that it names. A file that cannot be read is reported
+/// elsewhere.
 fn digest(key: &str, value: &toml::Value) -> [u8; 32] {
     let held = secret_files::named_by(key, value).into_iter().filter_map(|file| std::fs::read(file).ok());
     let digest = Sha3_256::new().chain_update(Zeroizing::new(value.to_string()).as_bytes());
@@ -220,7 +221,7 @@ fn check_mcp(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The error for a process that serves MCP tools but not everything that they call.
+/// The error for a process that serves MCP tools but not all the services that they call.
 pub fn needs_gateway() -> ConfigError {
     let problem = "is required: this process serves MCP tools, but not the metering and gateway surfaces that they call; \
                    set it to the URL of the service that does";
@@ -269,7 +270,7 @@ fn check_mail(config: &Config) -> Result<(), ConfigError> {
     };
     smtp.check()?;
     if config.public_url.is_none() && config.pages_url.is_none() {
-        let problem = "is required with [smtp]: it is the URL that links in mail begin with";
+        let problem = "is required with [smtp]: links in mail start with it";
         return Err(ConfigError::key("public_url", problem));
     }
     Ok(())

@@ -15,7 +15,7 @@ const PREVIOUS_KEY_FILE: &str = "log.previous_key_file";
 const WITNESSES: &str = "log.witnesses";
 const REQUIRED: &str = "log.required_witnesses";
 
-/// The most witnesses.
+/// The maximum number of witnesses.
 const MAX: usize = 16;
 
 /// Logging to standard error, and the log of every posting.
@@ -26,17 +26,18 @@ pub struct LogConfig {
     pub filter: String,
     /// `text` or `json`.
     pub format: LogFormat,
-    /// The file with the Ed25519 keys of the log of postings: the last private key signs, and all public keys are
-    /// published. Without it, this process appends nothing to that log.
+    /// The keys that sign the log of postings, as `metering admin log init` makes them: the last private key signs, and
+    /// all public keys are published. The server keeps the last signed checkpoint next to the file, so it must be able
+    /// to write in its folder. Without it, this server appends nothing to the log. Needs `public_url`.
     pub key_file: Option<PathBuf>,
-    /// The key file before that one, while the key is being rotated: its last private key signs too, so that readers with
-    /// either verifier key accept checkpoints.
+    /// The key file before that one, while the key is being rotated, as `metering admin log rotate` says: its last
+    /// private key signs too, and readers with either verifier key accept checkpoints.
     pub previous_key_file: Option<PathBuf>,
-    /// Whether this process serves the log of postings.
+    /// Whether this server serves the log of postings.
     pub public: bool,
-    /// How many of the witnesses must have cosigned a checkpoint before it is published.
+    /// How many witnesses must have cosigned a checkpoint before it is published.
     pub required_witnesses: usize,
-    /// Who cosigns checkpoints.
+    /// The witnesses that cosign checkpoints.
     pub witnesses: Vec<WitnessConfig>,
 }
 
@@ -57,9 +58,9 @@ pub struct WitnessConfig {
 pub struct LogWitness {
     /// Its name in the server's own log.
     pub name: String,
-    /// What verifies its cosignatures.
+    /// The key that verifies its cosignatures.
     pub key: VerifierKey,
-    /// Where checkpoints are posted.
+    /// The URL that checkpoints are posted to.
     pub url: WebhookUrl,
 }
 
@@ -110,7 +111,7 @@ impl LogConfig {
         }
     }
 
-    /// The files of the keys that sign.
+    /// The key files.
     pub fn key_files(&self) -> impl Iterator<Item = &Path> {
         self.key_file.iter().chain(&self.previous_key_file).map(PathBuf::as_path)
     }
@@ -152,7 +153,7 @@ impl LogConfig {
                 format!("has a key of the log itself, that of {:?}: a log cannot be its own witness", witness.name);
             return Err(ConfigError::key(WITNESSES, problem));
         }
-        let problem = "is required with log.key_file: readers of the log find it by it";
+        let problem = "is required with log.key_file: readers of the log find it under this URL";
         if has_public_url { Ok(()) } else { Err(ConfigError::key("public_url", problem)) }
     }
 }

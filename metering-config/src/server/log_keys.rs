@@ -1,4 +1,4 @@
-//! The keys of the log of postings: one signs, and while it is being rotated, the one before it too.
+//! The keys of the log of postings: the current one, and during a rotation the previous one too.
 
 use metering_log::keys::{KeyRing, PrivateKey, PublicKey};
 
@@ -6,7 +6,7 @@ use metering_log::keys::{KeyRing, PrivateKey, PublicKey};
 #[derive(Debug, Clone)]
 pub struct LogKeys {
     current: KeyRing,
-    /// Of the file before, during a rotation.
+    /// The keys of the previous file, during a rotation.
     previous: Option<KeyRing>,
 }
 
@@ -17,12 +17,12 @@ impl LogKeys {
         Self { current, previous }
     }
 
-    /// The keys that sign. Clients should know the first one.
+    /// The keys that sign. Clients should trust the first one.
     pub fn signing(&self) -> impl Iterator<Item = &PrivateKey> {
         self.rings().map(KeyRing::signing)
     }
 
-    /// All public keys, to publish: first the one that clients should know.
+    /// All public keys, to publish: first the one that clients should trust.
     #[must_use]
     pub fn published(&self) -> Vec<PublicKey> {
         let mut published = vec![self.current.signing().public()];

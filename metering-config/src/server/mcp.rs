@@ -25,7 +25,8 @@ pub enum Surface {
 impl Surface {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Metering, Self::Gateway, Self::Mcp, Self::Authorize];
-    /// Those that a process serves by default. `Authorize` trusts what its callers say, so it must be asked for.
+    /// The surfaces that a process serves by default. `Authorize` trusts its callers, so it must be configured
+    /// explicitly.
     pub const DEFAULT: [Self; 3] = [Self::Metering, Self::Gateway, Self::Mcp];
 
     /// Its name, in the configuration and in metrics.
@@ -54,7 +55,7 @@ section! {
     allowed_origins: List<WebOrigin>,
     /// Concurrent sessions per account.
     max_sessions_per_key: NonZeroUsize = NonZeroUsize::new(32).expect("not zero"),
-    /// Concurrent sessions in total. At the limit, a new session ends one of the account that has the most.
+    /// Concurrent sessions in total. At the limit, a new session ends a session of the account with the most.
     max_sessions: NonZeroUsize = NonZeroUsize::new(1_000).expect("not zero"),
     /// Concurrent calls without a session, per account.
     max_calls_per_key: NonZeroUsize = NonZeroUsize::new(32).expect("not zero"),

@@ -1,4 +1,4 @@
-//! Traces for a collector that speaks OTLP.
+//! Traces: the section `[otlp]`.
 
 use std::path::PathBuf;
 
@@ -23,22 +23,21 @@ section! {
     authorization_file: Option<PathBuf>,
     /// The share of traces that are recorded, 0 to 1.
     sample_ratio: f64 = 1.0,
-    /// Whether a request whose `traceparent` header says whether it is sampled is recorded accordingly. Otherwise the
-    /// ratio decides for it too. Either way its trace is continued.
+    /// Whether to honour the sampling decision in a request's `traceparent` header. Otherwise the ratio decides. Either
+    /// way its trace is continued.
     trust_caller: bool = false,
     /// The name of this service in traces.
     service_name: String = "metering-server".to_owned(),
 }
 
 impl OtlpConfig {
-    /// Where traces are posted.
+    /// The URL that traces are posted to.
     #[must_use]
     pub fn traces_url(&self) -> String {
         format!("{}/v1/traces", self.endpoint.trim_end_matches('/'))
     }
 
-    /// The `Authorization` header, from the configuration or its file. A line break at the end of the file does not
-    /// count.
+    /// The `Authorization` header, from the configuration or its file. A line break at the end of the file is ignored.
     ///
     /// # Errors
     /// When the file cannot be read, or the value is not valid in a header.

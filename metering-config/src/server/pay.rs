@@ -1,4 +1,4 @@
-//! Payable 402s: what agents can pay with their requests, and how that is settled.
+//! Payable 402s: payments that agents send with their requests, and how they are settled.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,32 +11,32 @@ use crate::server::section::section;
 use crate::server::{List, Secret, Span};
 
 section! {
-    /// Payable 402s: what agents can pay with their requests, and how that is settled.
+    /// Payable 402s: payments that agents send with their requests, and how they are settled.
     pub struct PayConfig;
 
     /// Who executes payments: no one (nothing is offered), a facilitator, or this server.
     settle: Settle = Settle::Off,
     /// The wallet that pays the gas if this server executes payments: a file with its private key in hexadecimal.
     gas_key_file: Option<PathBuf>,
-    /// The secret of challenges of MPP: a file with at least 32 bytes, the same on all nodes. By default, it follows
-    /// from the key of the wallet that pays the gas; without either, clients of MPP are not offered anything.
+    /// The secret of challenges of MPP: a file with at least 32 bytes, the same on all nodes. By default, it is derived
+    /// from the key of the gas wallet; without either, clients of MPP get no offers.
     mpp_secret_file: Option<PathBuf>,
     /// The key that signs offers and receipts for clients of x402: a file with a private key in hexadecimal. Without it,
     /// they are not signed.
     receipt_key_file: Option<PathBuf>,
     /// The highest fee of a transaction, in the chain's coin.
     max_fee: Amount = Amount::parse("0.01").expect("it is a decimal"),
-    /// The most gas that a payment may use. Others are refused.
+    /// The maximum gas of a payment. Payments that need more are refused.
     max_gas: u64 = 200_000,
     /// Whether this server executes payments of wallets with code: contracts (ERC-1271), and delegations (EIP-7702).
     /// Their code can make transactions revert at the cost of the gas wallet.
     contract_wallets: bool = false,
-    /// How many payments may revert on a chain within an hour, at the cost of the gas wallet. After that, none are
-    /// executed until fewer did.
+    /// How many payments per hour may revert on a chain, at the cost of the gas wallet. Beyond that, no payments are
+    /// executed until the count falls.
     max_reverts: u32 = 20,
     /// The URL of the facilitator.
     facilitator: Option<String>,
-    /// What the facilitator is sent as a bearer token, if it asks for one.
+    /// The bearer token for the facilitator, if it requires one.
     facilitator_token: Option<Secret>,
     /// A file with that token, instead of `facilitator_token`.
     facilitator_token_file: Option<PathBuf>,
@@ -44,14 +44,14 @@ section! {
     confirmations: u32 = 1,
     /// How long a request waits for its payment.
     wait: Span = Span::seconds(25),
-    /// How often the chain is looked at meanwhile.
+    /// How often to check the chain meanwhile.
     poll: Span = Span::seconds(1),
-    /// After how long a transaction that is in no block is replaced by one with higher fees.
+    /// How long before a transaction that is not in a block is replaced by one with higher fees.
     replace_after: Span = Span::seconds(20),
     /// Whether requests without a key can pay. If not, they get 401.
     keyless: bool = true,
-    /// Whether those requests can also be paid for by what they use, on routes priced by usage (the scheme `upto` of
-    /// x402). They are served before they are paid.
+    /// Whether such requests can also be paid by actual usage, on routes priced by usage (x402's scheme `upto`). They
+    /// are served before they are paid.
     upto: bool = false,
     /// What is offered.
     offers: Vec<OfferConfig>,
@@ -70,7 +70,7 @@ pub enum Settle {
     Own,
 }
 
-/// Amounts of a token that are offered.
+/// The amounts of a token that are offered.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OfferConfig {
@@ -82,7 +82,7 @@ pub struct OfferConfig {
     pub amounts: List<Amount>,
     /// How many credits a token buys.
     pub credits_per_unit: Amount,
-    /// What a coin of the chain costs, in tokens. A payment is not executed while its fee may exceed its value.
+    /// The price of a coin of the chain, in tokens. A payment is not executed while its fee may exceed its value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coin_price: Option<Amount>,
 }

@@ -17,7 +17,7 @@ section! {
     quote_lifetime: Span = Span::seconds(30 * 60),
     /// How long a claim or top-up waits for its payment to get enough confirmations.
     claim_wait: Span = Span::seconds(45),
-    /// How often it checks while waiting.
+    /// How often to check the chain while waiting.
     claim_poll: Span = Span::seconds(1),
     /// How often watched chains are scanned.
     watch_interval: Span = Span::seconds(10),

@@ -27,7 +27,7 @@ impl ReceiptsConfig {
     /// The accounts whose requests all get a receipt.
     ///
     /// # Errors
-    /// When one of them is no account id.
+    /// When one of them is not an account id.
     pub fn always(&self) -> Result<Vec<AccountId>, ConfigError> {
         let read = |id: &String| {
             id.parse::<AccountId>()
@@ -45,7 +45,7 @@ impl ReceiptsConfig {
             let problem = "needs receipts.key_file: `metering admin receipt-key create` makes one";
             return if always.is_empty() { Ok(()) } else { Err(ConfigError::key(ALWAYS, problem)) };
         }
-        let problem = "is required with receipts.key_file: receipts name the service by it";
+        let problem = "is required with receipts.key_file: receipts name the service by this URL";
         if has_public_url { Ok(()) } else { Err(ConfigError::key("public_url", problem)) }
     }
 }
@@ -53,7 +53,7 @@ impl ReceiptsConfig {
 /// The keys in a file.
 ///
 /// # Errors
-/// Why it cannot be used, with its name.
+/// Names the file and why it cannot be used.
 pub fn read_key_ring(file: &Path) -> Result<KeyRing, String> {
     let about = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
     let bytes = regular_file::read(file).map(Zeroizing::new).map_err(|error| about(&error))?;
@@ -64,7 +64,7 @@ pub fn read_key_ring(file: &Path) -> Result<KeyRing, String> {
     KeyRing::parse([text]).map_err(|error| about(&error))
 }
 
-/// The group may read it: service managers and container platforms pass secrets on like that.
+/// The group may read it: service managers and container platforms provide secrets with such modes.
 #[cfg(unix)]
 fn is_exposed(file: &Path) -> io::Result<bool> {
     Ok(std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file)?.permissions()) & 0o027 != 0)

@@ -1,4 +1,4 @@
-//! Receipts: what those of payments say and how they are numbered, and which requests get signed ones.
+//! Receipts: the numbers, tax and currency of receipts of payments, and signed receipts of requests.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,19 +15,21 @@ use crate::server::section::section;
 use crate::server::{BrandText, FactorSetting, List, Secret, SettableFactor, Span, SpanOrOff};
 
 section! {
-    /// Receipts: what those of payments say, and which requests get signed ones.
+    /// How receipts and credit notes of payments are numbered, the tax that they show, and the value of payments; and
+    /// receipts of requests, which prove what each cost.
     pub struct ReceiptsConfig;
 
-    /// Whether receipts and credit notes have consecutive numbers, or those of their payments.
+    /// Whether receipts and credit notes have consecutive numbers, without gaps, or numbers that follow from their
+    /// payments.
     numbering: ReceiptNumbering,
-    /// What consecutive numbers begin with. With `{year}` in it, they begin again with each year (UTC).
+    /// The prefix of consecutive numbers. With `{year}` in it, numbering restarts each year (UTC).
     prefix: String = "INV-".to_owned(),
-    /// The file with the Ed25519 keys that sign receipts of requests: the last private key signs, and all public keys are
-    /// published. Without it, requests get no receipts.
+    /// The keys that sign receipts of requests, as `metering admin receipt-key create` makes them: the last private key
+    /// signs, and all public keys are published. Without it, requests get no receipts. Needs `public_url`.
     key_file: Option<PathBuf>,
-    /// The ids of accounts whose requests all get a receipt. Others ask for it with a request.
+    /// The ids of accounts whose requests all get a receipt. Others request it per request.
     always: List<String>,
-    /// The currency in which receipts say what a payment was worth; by default they do not say.
+    /// The currency in which receipts show the value of a payment; by default they show none.
     currency: Option<CurrencyConfig>,
     /// The tax that prices include; by default receipts show none.
     tax: Option<TaxConfig>,
@@ -37,7 +39,7 @@ section! {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptNumbering {
-    /// By their payment.
+    /// By numbers that follow from the payment.
     #[default]
     Payment,
     /// One after the other, without gaps.
@@ -48,11 +50,11 @@ pub enum ReceiptNumbering {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaxConfig {
-    /// What receipts call it, such as `VAT`.
+    /// Its name on receipts, such as `VAT`.
     pub name: BrandText<20>,
     /// The rate, as a string such as `"0.19"` for 19 %.
     pub rate: String,
-    /// Whether buyers with a VAT number of another country owe it themselves.
+    /// Whether buyers with a VAT number of another country pay the tax themselves (reverse charge).
     #[serde(default)]
     pub reverse_charge: bool,
 }
@@ -79,14 +81,14 @@ impl ReceiptsConfig {
 }
 
 section! {
-    /// A currency, and where its exchange rates come from: `rates`, `url` or `file`.
+    /// A currency, and the source of its exchange rates: `rates`, `url` or `file`.
     pub struct CurrencyConfig;
 
     /// The currency (ISO 4217).
     code: String,
-    /// Whose rates they are, as receipts name it.
+    /// The source of the rates, as shown on receipts.
     source: Option<BrandText<120>>,
-    /// Where the rates are read as JSON: an http(s) URL, masked when printed.
+    /// The URL of the rates as JSON: http or https, masked when printed.
     url: Option<Secret>,
     /// A file with that JSON, instead of `url`.
     file: Option<PathBuf>,
@@ -94,11 +96,11 @@ section! {
     every: Span = Span::seconds(10 * 60),
     /// How long reading them may take.
     timeout: Span = Span::seconds(10),
-    /// How old rates may be. Older ones are not used. By default 6 days for rates that are read, and `off` for others.
+    /// How old rates may be. Older ones are not used. By default 6 days for rates that are read, and `off` otherwise.
     max_age: Option<SpanOrOff>,
     /// The time of `rates`: RFC 3339, or a day.
     as_of: Option<String>,
-    /// What one token is worth, by its symbol, instead of `url`: strings such as `"0.8612"`, or whole numbers.
+    /// The value of one token, by its symbol, instead of `url`: strings such as `"0.8612"`, or whole numbers.
     rates: BTreeMap<String, FactorSetting<ExchangeRate>>,
 }
 
@@ -154,7 +156,7 @@ impl CurrencyConfig {
                 rates.set(list.map_err(|_| invalid("as_of", "must be a time such as 2026-11-27T15:00:00Z, or a day"))?);
             }
             (None, None) => return Err(invalid("as_of", "is required with rates: the time of the rates")),
-            (Some(_), Some(_)) => return Err(invalid("as_of", "must be in the document that is read")),
+            (Some(_), Some(_)) => return Err(invalid("as_of", "must be in the document with the rates")),
             (Some(RateFeed::Url(url)), None) => {
                 let is_http = |url: Url| matches!(url.scheme(), "http" | "https") && url.has_host();
                 // Not repeated: it may contain a secret.

@@ -1,4 +1,4 @@
-//! For how long records of what people did are kept.
+//! How long to keep records of activity.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
 
-/// For how many days records of what people did are kept. Without a number, the default applies.
+/// How many days to keep records of activity. Without a number, the default applies.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
-    /// The paths of requests in recent activity, whose newest 1,000 entries of an account are kept otherwise. The entries
+    /// The paths of requests in recent activity; by default kept with an account's newest 1,000 entries. The entries
     /// stay, with the templates of their routes.
     pub activity_days: Option<u32>,
     /// Events with their deliveries, at most 30, which is the default.
@@ -23,12 +23,12 @@ pub struct RetentionConfig {
 }
 
 impl RetentionConfig {
-    /// Stores keep events no longer.
+    /// Stores delete events after this many days.
     const MOST_EVENTS_DAYS: u32 = 30;
     /// Keeps sums of days in range.
     const MOST_DAYS: u32 = 36_500;
 
-    /// For how long records are kept.
+    /// How long to keep records.
     pub fn kept(&self) -> Retention {
         let kept = |days: Option<u32>| days.map(|days| Duration::from_secs(u64::from(days) * 24 * 60 * 60));
         let Self { activity_days, events_days, deliveries_days, audit_days } = *self;

@@ -1,5 +1,5 @@
-//! Secrets that are read from files, so that they need not be in the configuration: systemd (`LoadCredential`) and
-//! container platforms provide them as files.
+//! Secrets that are read from files, not from the configuration: systemd (`LoadCredential`) and container platforms
+//! provide them as files.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::secret_file::read;
 use crate::server::upstream_headers::SECTION;
 use crate::server::{Config, Secret, UpstreamConfig, UsageSinkConfig, upstreams, usage};
 
-/// Puts what the files hold where their users look for it.
+/// Puts the contents of the files where their users look for them.
 ///
 /// # Errors
 /// When a file cannot be read or is empty, or a secret is given twice.
@@ -32,7 +32,7 @@ pub(super) fn take_in(config: &mut Config) -> Result<(), ConfigError> {
         fill("stripe.key", &mut stripe.key, stripe.key_file.as_deref())?;
         fill("stripe.webhook_secret", &mut stripe.webhook_secret, stripe.webhook_secret_file.as_deref())?;
     }
-    // A URL wins, so that a flag or a variable can name another database than the file does.
+    // A URL takes precedence: a flag or a variable can name another database than the file.
     if let (None, Some(file)) = (&database, database_file) {
         *database = Some(crate::database::read_url(file)?);
     }

@@ -1,4 +1,4 @@
-//! Sections: their keys, and the defaults of these.
+//! Declares sections of the configuration.
 
 /// Declares a section with its keys, all public. A key without a default has the default of its type.
 macro_rules! section {

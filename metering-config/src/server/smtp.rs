@@ -25,7 +25,7 @@ section! {
     port: Option<u16>,
     /// How the connection is encrypted.
     tls: SmtpTls = SmtpTls::Starttls,
-    /// The user name, if the server asks for one.
+    /// The user name, if the server requires one.
     username: Option<String>,
     /// The password.
     password: Option<Secret>,
@@ -69,7 +69,7 @@ impl SmtpConfig {
         })
     }
 
-    /// The password, from the configuration or its file. A line break at the end of the file does not count.
+    /// The password, from the configuration or its file. A line break at the end of the file is ignored.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -164,7 +164,7 @@ mod tests {
     fn invalid_values_are_refused_by_name() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let empty = format!("username = 'u'\npassword_file = '{}'", file.path().display());
-        // what follows `host` and `from`, the key that the error names
+        // configuration after `host` and `from`, the key that the error names
         let table = [
             ("host = ''", "smtp.host"),
             ("host = 'smtp://mail.example'", "smtp.host"),

@@ -12,7 +12,7 @@ use crate::ConfigError;
 use crate::server::section::section;
 use crate::server::{CreditAmount, Secret};
 
-/// Currencies whose smallest unit at Stripe is another than that of ISO 4217.
+/// Currencies whose smallest unit at Stripe differs from ISO 4217.
 const OTHER_UNITS: [&str; 3] = ["ISK", "MGA", "UGX"];
 
 section! {
@@ -27,7 +27,7 @@ section! {
     webhook_secret: Option<Secret>,
     /// A file with that secret, instead of `webhook_secret`.
     webhook_secret_file: Option<PathBuf>,
-    /// Where the API is.
+    /// The URL of the API.
     api_base: String = "https://api.stripe.com".to_owned(),
     /// The plans that are sold by card.
     plans: Vec<CardPlan>,
@@ -39,9 +39,9 @@ section! {
 pub struct CardPlan {
     /// Its id, 1 to 64 characters of `A-Z a-z 0-9 _ - .`.
     pub id: String,
-    /// Its name for people, which Stripe shows and receipts have.
+    /// Its display name, which Stripe and receipts show.
     pub label: String,
-    /// The credits that it sells.
+    /// The credits that a buyer gets.
     pub credits: CreditAmount,
     /// Its price, as exact decimal text.
     pub amount: String,
@@ -57,17 +57,17 @@ impl CardPlan {
     pub fn price(&self) -> Result<(u64, Currency), (&'static str, String)> {
         let currency = self.currency.parse::<Currency>().map_err(|error| ("currency", error.to_string()))?;
         if OTHER_UNITS.contains(&currency.code()) {
-            return Err(("currency", format!("{currency} has another smallest unit at Stripe and is not supported")));
+            return Err(("currency", format!("{currency} is not supported: Stripe uses a different smallest unit")));
         }
         let amount = TokenAmount::parse(&self.amount).map_err(|error| ("amount", error.to_string()))?;
         let units = amount.to_units(currency.decimals()).map(|units| units.get());
-        // The most that Stripe takes has eight digits.
+        // Stripe accepts amounts of at most eight digits.
         let Some(units) = units.and_then(|units| u64::try_from(units).ok()).filter(|units| *units <= 99_999_999) else {
             let decimals = currency.decimals();
             return Err(("amount", format!("must have at most {decimals} decimals in {currency}, and eight digits")));
         };
         if currency.decimals() == 3 && units % 10 != 0 {
-            return Err(("amount", format!("must end with 0 in the third decimal: Stripe takes no other {currency}")));
+            return Err(("amount", format!("must end with 0 in the third decimal: Stripe requires it in {currency}")));
         }
         Ok((units, currency))
     }
@@ -88,7 +88,7 @@ impl CardPlan {
 }
 
 impl StripeConfig {
-    /// `returns_to` is the URL of the pages, if it is known.
+    /// `returns_to` is the URL of the pages, if one is configured.
     ///
     /// # Errors
     /// The first key that is missing or wrong.
@@ -121,7 +121,7 @@ impl StripeConfig {
             };
             plan.check().map_err(of_plan)?;
             if !ids.insert(&plan.id) {
-                return Err(of_plan(("id", "is that of another plan".to_owned())));
+                return Err(of_plan(("id", "is the id of another plan".to_owned())));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Settings that are written as text.
+//! Reads and writes settings as text.
 
 /// Reads and writes settings as the text that `FromStr` reads and `Display` shows.
 macro_rules! as_text {

@@ -1,7 +1,7 @@
-//! Headers that the gateway adds to the requests to an upstream: the section `[gateway.upstream_headers]` for the default
-//! one, and `headers` of the others.
+//! Headers that the gateway adds to requests to an upstream: the section `[gateway.upstream_headers]` for the default
+//! upstream, and `headers` for the others.
 //!
-//! They are mostly credentials, so each value is a secret, written here or in a separate file.
+//! Most are credentials, so each value is a secret, in the configuration or in a separate file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,10 +18,10 @@ use crate::ConfigError;
 use crate::secret_file::read;
 use crate::server::{MASK, Secret};
 
-/// The keys of the section.
+/// The key of the section.
 pub(super) const SECTION: &str = "gateway.upstream_headers";
 
-/// Headers by name. An underscore in a name stands for a dash: the names of environment variables have no dashes.
+/// Headers by name. An underscore in a name means a hyphen, because names of environment variables have no hyphens.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UpstreamHeaders(BTreeMap<String, UpstreamHeader>);
@@ -38,10 +38,10 @@ enum UpstreamHeader {
 #[serde(deny_unknown_fields)]
 struct FromFile {
     file: PathBuf,
-    /// What comes before it in the header, such as `Bearer `.
+    /// The text before it in the header, such as `Bearer `.
     #[serde(default)]
     prefix: String,
-    /// What the file held when the configuration was read.
+    /// The contents of the file when the configuration was read.
     #[serde(skip)]
     content: Option<Secret>,
 }
@@ -70,7 +70,7 @@ impl UpstreamHeaders {
     /// The headers. Their values are marked as sensitive, so that they are not printed.
     ///
     /// # Errors
-    /// When a name or a value is not valid, or the gateway sets the header itself. The text has no value.
+    /// When a name or a value is not valid, or the gateway sets the header itself. The text contains no value.
     pub fn pairs(&self) -> Result<Vec<(HeaderName, HeaderValue)>, ConfigError> {
         self.pairs_of(SECTION)
     }
@@ -107,7 +107,7 @@ fn problem_with(name: &str) -> Option<&'static str> {
     } else if is_of_gateway(name) || is_any(&["traceparent", "tracestate"]) {
         Some("is set by the gateway itself")
     } else if overrides_request(name) {
-        Some("could make the upstream run another request than the one that is charged")
+        Some("could make the upstream run a different request than the one that is charged")
     } else {
         None
     }

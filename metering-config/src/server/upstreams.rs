@@ -29,26 +29,26 @@ pub enum Http2 {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpstreamConfig {
-    /// What routes call it, and what logs, metrics and responses say.
+    /// Its name in routes, logs, metrics and responses.
     pub name: String,
     /// Its http or https URL; a path in it is prepended to every request's.
     pub url: String,
-    /// Its share of the requests among the upstreams of the same step of a route.
+    /// Its share of the requests, relative to the other upstreams of the same step of a route.
     #[serde(default = "default_weight")]
     pub weight: NonZeroU16,
-    /// After how many failures in a row it is ejected; 0 for never.
+    /// How many consecutive failures eject it; 0 for never.
     #[serde(default = "default_eject_after")]
     pub eject_after: u32,
-    /// For how long it is ejected the first time. The time grows with each further time.
+    /// How long the first ejection lasts. Each further ejection lasts longer.
     #[serde(default = "default_eject_time")]
     pub eject_time: Span,
-    /// The path, below that of its URL, that is requested to see whether it works; by default none is.
+    /// The health check path, below the path of its URL; by default there is no health check.
     #[serde(default)]
     pub health: Option<String>,
-    /// How often that path is requested.
+    /// The interval of health checks.
     #[serde(default = "default_health_interval")]
     pub health_interval: Span,
-    /// Whether its requests go over HTTP/2.
+    /// Whether its requests go over HTTP/2, like `upstream_http2`.
     #[serde(default)]
     pub http2: Http2,
     /// Headers that are added to its requests, such as credentials. They replace those of the client. Those of
@@ -79,7 +79,7 @@ impl UpstreamConfig {
         self.headers.files()
     }
 
-    /// Whether nothing differs, what is in its files included.
+    /// Whether nothing differs, including the contents of its files.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let parts = |of: &Self| (of.weight, of.eject_after, of.eject_time, of.health_interval, of.http2);

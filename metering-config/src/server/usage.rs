@@ -16,14 +16,14 @@ use crate::server::{Secret, Span, UpstreamHeaders};
 /// The key of the tables.
 pub(super) const KEY: &str = "usage.sinks";
 
-/// The most sinks.
+/// The maximum number of sinks.
 const MAX: usize = 8;
 /// The sizes of a batch.
 const BATCHES: RangeInclusive<u32> = 1..=1_000;
-/// How often changes are looked for.
+/// The limits of `interval`.
 const INTERVALS: RangeInclusive<Duration> = Duration::from_secs(10)..=Duration::from_secs(86_400);
 
-/// Where usage is sent to be analysed.
+/// The usage sinks.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct UsageConfig {
@@ -35,15 +35,15 @@ pub struct UsageConfig {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageSinkConfig {
-    /// Its name in logs, metrics and ids. Another name is another sink, which is sent everything again.
+    /// Its name in logs, metrics and ids. A new name makes a new sink, which gets everything again.
     pub name: String,
-    /// Where batches are posted. An http(s) URL, masked when printed.
+    /// The URL that batches are posted to. An http(s) URL, masked when printed.
     pub url: Secret,
-    /// The `source` of the events; by default `public_url` and `/usage/NAME`. Receivers tell duplicates by it, so never
-    /// change it.
+    /// The `source` of the events; by default `public_url` and `/usage/NAME`. Receivers detect duplicates by it, so
+    /// never change it.
     #[serde(default)]
     pub source: Option<String>,
-    /// The most events in a batch.
+    /// The maximum number of events in a batch.
     #[serde(default = "default_batch")]
     pub batch: u32,
     /// How often to look for changes.
@@ -95,7 +95,7 @@ impl UsageSinkConfig {
         self.target()?;
         match (&self.source, public_url) {
             (None, None) => {
-                let problem = "is required without public_url: receivers tell duplicates by it";
+                let problem = "is required without public_url: receivers detect duplicates by it";
                 return Err(ConfigError::key(self.key("source"), problem));
             }
             (Some(source), _) if !is_source(source) => {
@@ -116,7 +116,7 @@ impl UsageSinkConfig {
         Ok(())
     }
 
-    /// Where batches are posted.
+    /// The URL that batches are posted to.
     ///
     /// # Errors
     /// When the URL is not valid. The text does not repeat it.

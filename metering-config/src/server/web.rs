@@ -63,8 +63,8 @@ impl FromStr for WebOrigin {
         if !url.has_host() || text.contains('*') || !nothing_more || !no_user_info || url.fragment().is_some() {
             return Err(invalid());
         }
-        // In the URL standard, application origins such as vscode-file://vscode-app are opaque, so build those from the
-        // URL's parts.
+        // The URL standard treats application origins such as vscode-file://vscode-app as opaque, so those are built
+        // from the URL's parts.
         let origin = url.origin();
         let application = || format!("{}://{}", url.scheme(), url.authority()).to_ascii_lowercase();
         Ok(Self(if origin.is_tuple() { origin.ascii_serialization() } else { application() }))

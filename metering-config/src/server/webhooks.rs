@@ -17,21 +17,21 @@ section! {
     /// Whether this process delivers webhooks. Others on the same database may, and customers can create webhooks here
     /// either way.
     deliver: bool = true,
-    /// How many webhooks an account may have. With 0, customers can create none; those that exist are delivered to.
+    /// How many webhooks an account may have. With 0, customers can create none; existing ones still get events.
     max_per_account: u32 = 10,
     /// Networks that customers' webhooks may be sent to, in addition to public addresses.
     allowed_networks: List<Network>,
     /// A PEM file with certificate authorities that are trusted in addition to those of the system.
     ca_file: Option<PathBuf>,
-    /// Where the operator's own webhook is sent: the events of all accounts. An http(s) URL, masked when printed.
+    /// The operator's own webhook, which gets the events of all accounts. An http(s) URL, masked when printed.
     url: Option<Secret>,
     /// The events that it gets; all of them if empty.
     events: List<EventName>,
-    /// What it is signed with: `whsec_` and base64.
+    /// Its signing secret: `whsec_` and base64.
     secret: Option<Secret>,
     /// A file with that secret, instead of `secret`.
     secret_file: Option<PathBuf>,
-    /// The secret before that one, which also signs while the receiver changes over.
+    /// The previous secret, which also signs while the receiver switches to the new one.
     previous_secret: Option<Secret>,
     /// A file with that secret, instead of `previous_secret`.
     previous_secret_file: Option<PathBuf>,
@@ -42,7 +42,7 @@ section! {
 pub struct EventName(EventKind);
 
 impl WebhooksConfig {
-    /// Where customers' webhooks may be sent.
+    /// The networks that customers' webhooks may be sent to.
     pub fn addresses(&self) -> AddressPolicy {
         AddressPolicy::with_networks(self.allowed_networks.iter().map(|network| network.0).collect())
     }
@@ -57,7 +57,7 @@ impl WebhooksConfig {
         Ok(Some(WebhookTerms { url, kinds: self.events.iter().map(|event| event.0).collect() }))
     }
 
-    /// What the operator's own webhook is signed with, newest first. Empty without a URL.
+    /// The signing secrets of the operator's own webhook, newest first. Empty without a URL.
     ///
     /// # Errors
     /// When a file cannot be read, or a secret is not valid.
@@ -96,7 +96,7 @@ impl WebhooksConfig {
     }
 }
 
-/// A secret, from the configuration or its file. White space around it in the file does not count.
+/// A secret, from the configuration or its file. White space around it in the file is ignored.
 fn read(key: &str, secret: Option<&Secret>, file: Option<&Path>) -> Result<Option<WebhookSecret>, ConfigError> {
     let (file_key, key) = (format!("webhooks.{key}_file"), format!("webhooks.{key}"));
     let parse = |key: &str, text: &str| {

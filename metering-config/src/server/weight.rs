@@ -21,7 +21,7 @@ pub struct FactorSetting<T>(T);
 
 /// What a [`FactorSetting`] can be.
 pub trait SettableFactor: FromStr<Err: fmt::Display> + fmt::Display {
-    /// What errors call it.
+    /// Its name in errors.
     const NAME: &'static str;
 
     /// Whether it makes requests free.

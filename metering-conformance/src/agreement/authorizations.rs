@@ -24,7 +24,7 @@ fn id(number: u8) -> AuthorizationId {
     signed(number).id()
 }
 
-/// Claims in an order of their own: it is not part of the contract for claims that ended at the same time.
+/// Sorts claims for comparison: the contract leaves the order of claims that ended at the same time open.
 fn sorted(mut claimed: Vec<AuthorizationRecord>) -> Vec<AuthorizationRecord> {
     claimed.sort_by_key(|record| record.signed.id());
     claimed

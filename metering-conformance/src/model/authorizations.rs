@@ -183,7 +183,7 @@ impl Model {
         true
     }
 
-    /// What was executed by a restored transaction has not failed.
+    /// An authorization that a restored transaction executed has not failed.
     pub(super) fn forget_failure(&mut self, tx: TxRef) {
         for accepted in self.authorizations.iter_mut().filter(|accepted| accepted.tx == Some(tx)) {
             accepted.failed = None;

@@ -1,5 +1,5 @@
-//! Changes of keys in the model. What terms allow is decided by [`KeyTerms`](metering_core::access::KeyTerms), which has tests of
-//! its own; who may change them, and what a change does, is stated here again.
+//! Changes of keys in the model. What terms allow is decided by [`KeyTerms`](metering_core::access::KeyTerms), which
+//! has its own tests; this model restates who may change them, and what a change does.
 
 use metering_core::access::{Account, Budget, Key, KeyHash, KeyId, KeyNumber};
 use metering_core::clock::Timestamp;

@@ -1,4 +1,5 @@
-//! What the model expects of a posting. A receipt of core cannot be made outside of it, so its fields are compared.
+//! The outcome that the model expects for a posting. A receipt of core cannot be made outside of it, so its fields are
+//! compared.
 
 use std::sync::Arc;
 

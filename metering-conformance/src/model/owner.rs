@@ -55,7 +55,7 @@ pub(crate) struct Owner {
     day: Window,
     /// Requests to routes with volume tiers.
     pub(crate) volumes: BTreeMap<CountedRoute, Counted>,
-    /// What each request id got.
+    /// The result of each request id.
     results: BTreeMap<(KeyNumber, RequestId), First>,
 }
 

@@ -19,7 +19,7 @@ impl Used {
         }
     }
 
-    /// The payment, in the last block it is known to be in.
+    /// The payment, in the last block in which it was seen.
     fn moved_payment(&self) -> Payment {
         let mut payment = self.payment.clone();
         for (step, _) in &self.steps {

@@ -1,4 +1,4 @@
-//! What the model records about payments, quotes, authorizations and refills.
+//! The model's records of payments, quotes, authorizations and refills.
 
 use metering_core::access::KeyHash;
 use metering_core::chains::TxRef;
@@ -11,7 +11,7 @@ use metering_core::store::NewAuthorization;
 /// A quote and its outcome.
 #[derive(Debug)]
 pub(super) struct OpenedQuote {
-    /// The quote as it was opened.
+    /// The quote, in its state when it was opened.
     pub(super) quote: Quote,
     pub(super) claimer: Option<Claimer>,
 }
@@ -65,6 +65,6 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) refill: Refill,
-    /// The newest period in which accounts had their turn, and how many of them had it.
+    /// The newest period in which accounts were refilled, and their number.
     pub(super) turns: Option<(Day, usize)>,
 }

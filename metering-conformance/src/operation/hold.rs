@@ -1,4 +1,4 @@
-//! Random holds, and what becomes of them.
+//! Random holds, and operations on them.
 
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};

@@ -20,7 +20,7 @@ pub enum Item {
     Update {
         /// The number of the hold among all that were ever opened.
         hold: usize,
-        /// What to do with it.
+        /// The operation on it.
         step: HoldStep,
     },
     /// A refund of an accepted charge, which consumes its receipt; skipped when there is no receipt.
@@ -30,7 +30,7 @@ pub enum Item {
     },
 }
 
-/// What to do with a hold.
+/// The operation on a hold.
 #[derive(Debug, Clone, Copy)]
 pub enum HoldStep {
     /// Capture a cost in atoms, at most what is held, or all of it.

@@ -37,7 +37,7 @@ pub enum KeyOperation {
         account: usize,
         /// The number of the key.
         key: usize,
-        /// The number of the key that asks for it; `None` for the operator.
+        /// The number of the requesting key; `None` for the operator.
         actor: Option<usize>,
         /// Whether it is disabled.
         disabled: Option<bool>,

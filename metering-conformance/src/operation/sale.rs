@@ -132,7 +132,7 @@ pub enum Sale {
     },
 }
 
-/// Who pays how much to which target.
+/// The payer, the amount and the target of a payment.
 #[derive(Debug, Clone, Copy)]
 pub struct Price {
     /// The number of the payer's wallet.

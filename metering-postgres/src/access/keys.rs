@@ -1,4 +1,4 @@
-//! What every change of keys does.
+//! The step that every change of keys takes.
 
-/// Draws the `meter.access` of accounts anew: what nodes know of their keys and secrets has changed.
+/// Draws the `meter.access` of accounts anew: their keys and secrets have changed, and nodes must drop cached ones.
 pub(crate) const DRAW_ACCESS: &str = "UPDATE meter SET access = DEFAULT WHERE account = ANY($1)";

@@ -1,8 +1,8 @@
-//! What secrets and keys allow, as read under one value of `meter.access`.
+//! The terms of secrets and keys, read under one value of `meter.access`.
 //!
 //! Every write that changes the keys of an account, their terms or their secrets draws `meter.access` anew, under the
-//! lock of the meter row. What was read therefore holds for as long as the locked row has the same value, and never
-//! longer: nothing here may be used without that comparison.
+//! lock of the meter row. What was read is therefore valid as long as the locked row has the same value, and no longer:
+//! compare before you use anything here.
 
 use std::iter::successors;
 use std::sync::{Arc, LazyLock};
@@ -91,7 +91,7 @@ impl Access {
         self.keys.get(&(account, key)).map(|key| &**key)
     }
 
-    /// A key and its parent keys, as far as they are here.
+    /// A key and its parent keys, as far as they are cached.
     pub(crate) fn chain(&self, account: i64, key: KeyNumber) -> impl Iterator<Item = (KeyNumber, &Arc<KeyAccess>)> {
         let at = move |number| self.keys.get(&(account, number)).map(|key| (number, key));
         successors(at(key), move |(_, key)| at(key.parent?))
@@ -118,12 +118,12 @@ impl Access {
         }
     }
 
-    /// How many secrets there are, or keys, whichever is more.
+    /// The larger of the numbers of secrets and keys.
     pub(crate) fn len(&self) -> usize {
         self.secrets.len().max(self.keys.len())
     }
 
-    /// Adds what was read later.
+    /// Adds data that was read later.
     pub(crate) fn extend(&mut self, read: &Self) {
         self.secrets.extend(read.secrets.iter().map(|(secret, access)| (*secret, Arc::clone(access))));
         self.keys.extend(read.keys.iter().map(|(key, access)| (*key, Arc::clone(access))));

@@ -7,14 +7,15 @@
 //! second round trip writes the decisions, with one statement per table over arrays, and the row that records the
 //! outcome, and commits. Secrets and keys are cached with their version. Unknown secrets are looked up before the
 //! transaction; what has changed since is read again under the locks, which takes one more round trip. The holds that
-//! a batch updates, and those that repeated requests opened, are read with the locks, and so are the counts behind volume
-//! tiers. Only a commit changes either, under the lock of its account's meter, so that a hold is settled once, and a
-//! place in a tier taken once, whichever nodes try.
+//! a batch updates, and those that repeated requests opened, are read with the locks, and so are the counts behind
+//! volume tiers. Only a commit changes either, under the lock of its account's meter, so a hold is settled once, and a
+//! place in a tier is taken once, even if several nodes try.
 //!
 //! A batch without idempotency keys, updates of holds, volume tiers and limits on tokens skips the first round trip when
-//! this node was the last to commit charges of all its accounts: it is decided with the meters as that commit left them,
-//! and the second round trip begins with the locks and a check that they are still the same. Refusals are never decided so:
-//! only meters that are written are checked. Whether a log is open is remembered and checked likewise (`log_batch`).
+//! this node was the last to commit charges of all its accounts: it is decided with the meters as that commit left
+//! them, and the second round trip starts with the locks and a check that the meters are still the same. Refusals are
+//! never decided so: only meters that are written are checked. Whether a log is open is cached and checked in the same
+//! way (`log_batch`).
 
 mod batch;
 mod check;
@@ -176,7 +177,8 @@ impl Batch<'_> {
             left.put(facts.meters);
             return None;
         }
-        // What is decided here counts requests as in flight. If it is discarded, they are no longer when this returns.
+        // Decisions here count requests as in flight. If a decision is discarded, its requests are no longer counted
+        // when this returns.
         let (outcomes, changes) = match self.decide(&facts, now) {
             Ok(decided) => decided,
             Err(failure) => return Some(Err(failure.into())),

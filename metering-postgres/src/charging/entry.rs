@@ -38,7 +38,7 @@ pub(crate) struct Entry<'b> {
 /// The path of the requests that an entry covers.
 pub(crate) type Path<'b> = StoredPath<&'b str>;
 
-/// An entry as it is stored, with a format version. A new format also needs a new schema version, so that an older
+/// The stored form of an entry, with a format version. A new format also needs a new schema version, so that an older
 /// program refuses the whole database and does not fail on single accounts.
 #[derive(Serialize, Deserialize)]
 enum Stored<'b> {
@@ -69,7 +69,7 @@ impl Entry<'_> {
     }
 }
 
-/// The byte that stands for a kind. Before there were holds, it said whether the entry is a refund.
+/// The byte that encodes a kind. Before there were holds, it said whether the entry is a refund.
 mod kind_byte {
     use metering_core::charging::UsageKind;
     use serde::de::Error;
@@ -90,7 +90,7 @@ mod kind_byte {
             1 => Ok(UsageKind::Refunded),
             2 => Ok(UsageKind::Expired),
             3 => Ok(UsageKind::Released),
-            other => Err(D::Error::custom(format_args!("{other} is no kind of usage"))),
+            other => Err(D::Error::custom(format_args!("{other} is not a kind of usage"))),
         }
     }
 }
@@ -157,7 +157,7 @@ pub(crate) mod tests {
         assert!(packed.len() <= 27, "{} bytes", packed.len());
     }
 
-    /// What versions 3 to 6 wrote is usage of the first key.
+    /// Entries of versions 3 to 6 are usage of the first key.
     #[test]
     fn entries_of_earlier_versions_are_those_of_the_first_key() {
         let line = [0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12];

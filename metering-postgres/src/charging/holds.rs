@@ -42,13 +42,13 @@ fn settled(row: &Row, first: usize) -> Result<Option<SettledHold>> {
     Ok(Some(SettledHold { captured: Credits::from_atoms(atoms), reason, at: timestamp(row, first + 2)? }))
 }
 
-/// The requested path as it is stored: NULL for the template of the route.
+/// The stored form of the requested path: NULL for the template of the route.
 pub(crate) fn path_column(hold: &Hold) -> Option<&str> {
     Some(&*hold.request_path).filter(|path| *path != &*hold.line.route_template)
 }
 
-/// Writes holds that a batch opened or changed. Both with `ON CONFLICT`, which always uses the index: an `UPDATE` that is
-/// planned while the table is small would go on reading all of it for a while.
+/// Writes holds that a batch opened or changed. Both with `ON CONFLICT`, which always uses the index: an `UPDATE` that
+/// is planned while the table is small would keep scanning all of it for a while.
 pub(crate) const HOLDS: &str = "INSERT INTO hold AS old (id, account, key, line, amount, fallback, request_path, \
      created_at, expires_at, captured, reason, settled_at, tokens, upstream) \
      SELECT * FROM unnest($1::BYTEA[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[], $5::BIGINT[], $6::BIGINT[], $7::TEXT[], \

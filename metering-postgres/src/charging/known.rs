@@ -1,5 +1,5 @@
-//! A cache of what never changes: which account and key a secret or a hold belongs to, which account an id, the numbers of
-//! usage lines, and that a log is open. And of what rarely changes: the terms of keys, each with the version of its account
+//! A cache of immutable facts: the account and key of a secret or a hold, the account of an id, the numbers of usage
+//! lines, and that a log is open. And of what rarely changes: the terms of keys, each with the version of its account
 //! that it was read under (`access`).
 //!
 //! It must never hold whether a key is still live without such a version.
@@ -50,9 +50,9 @@ pub(crate) struct Numbered {
 }
 
 impl Known {
-    /// What is known of these secrets, of these keys, and of the parent keys of both. Secrets that are not known yet are
-    /// read, with their keys; a secret that does not exist is missing in the result. Use it only with the values of
-    /// `meter.access` that it was read under.
+    /// The cached data of these secrets, of these keys, and of the parent keys of both. Reads secrets that are not
+    /// cached yet, with their keys; a secret that does not exist is missing in the result. Use it only with the values
+    /// of `meter.access` that it was read under.
     pub(crate) async fn access<C: GenericClient>(
         &self,
         client: &C,
@@ -81,7 +81,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Keeps what was read.
+    /// Caches what was read.
     pub(crate) fn learn(&self, read: &Access) {
         let mut memory = self.memory();
         memory.make_room();
@@ -119,7 +119,7 @@ impl Known {
     /// The numbers of usage lines, in the order of `lines`. New lines are inserted immediately, outside any
     /// transaction: an unused line is harmless.
     pub(crate) async fn lines<C: GenericClient>(&self, client: &C, lines: &[&UsageLine]) -> Result<Vec<i64>> {
-        // Not read back from the cache, which another commit may clear meanwhile.
+        // Not read back from the cache, which another commit may have cleared.
         let mut numbers: HashMap<&UsageLine, i64> = {
             let memory = self.memory();
             lines.iter().filter_map(|line| Some((*line, *memory.lines.get(*line)?))).collect()
@@ -144,7 +144,7 @@ impl Known {
         Ok(line)
     }
 
-    /// The key of a hold of this account, if it is known. Neither ever changes.
+    /// The key of a hold of this account, if it is cached. Neither ever changes.
     pub(crate) fn key_of_hold(&self, hold: &HoldId, account: i64) -> Option<KeyNumber> {
         let known = self.memory().holds.get(hold).copied();
         known.filter(|(of, _)| *of == account).map(|(_, key)| key)

@@ -1,8 +1,8 @@
 //! Meters as this node's last commits left them.
 //!
-//! A commit that decides from these needs no round trip to read. Another node, a top-up or a rotation may have changed a
-//! meter since, so the database checks under the locks that each is still as it was left; if one is not, the commit is
-//! rolled back, and repeated with meters that were read. What is kept here is therefore never trusted, only tried.
+//! A commit that decides from these needs no round trip to read. Another node, a top-up or a rotation may have changed
+//! a meter since, so the database checks under the locks that none has changed; if one has, the commit is rolled back
+//! and repeated with meters that were read. So a cached meter is only a guess, and is always checked.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,7 +30,7 @@ pub(crate) struct Meter {
     /// How many entries of activity the account ever had.
     pub(crate) entries: i64,
     pub(crate) tail: Tail,
-    /// Meters of keys whose terms are counted, as far as they were read. They need no check of their own: every commit
+    /// Meters of keys whose terms have counters, as far as they were read. They need no separate check: every commit
     /// that changes one adds an entry, or opens a hold, after which none are kept, or draws `access` anew, as every
     /// other write that changes one does.
     pub(crate) keys: BTreeMap<KeyNumber, KeyMeter>,
@@ -69,7 +69,8 @@ struct Memory {
 impl RecentMeters {
     /// Takes the meters of these accounts out; `None` if one is not there, or during a pause.
     ///
-    /// Whoever takes them puts them back after the commit. A concurrent commit with one of the accounts reads meanwhile.
+    /// The caller puts them back after the commit. Meanwhile, a concurrent commit with one of the accounts must read
+    /// its meters.
     pub(crate) fn take(&self, accounts: impl Iterator<Item = i64> + Clone) -> Option<Meters> {
         let mut memory = self.memory();
         if memory.pause > 0 {
@@ -84,8 +85,8 @@ impl RecentMeters {
         Some(taken)
     }
 
-    /// Adds the meters of other keys to meters that were just read, if they are still as they were left here. Otherwise
-    /// an account whose keys take turns would have to be read each time.
+    /// Adds the meters of other keys to meters that were just read, if those have not changed since. Otherwise an
+    /// account whose keys take turns would have to be read each time.
     pub(crate) fn complete(&self, meters: &mut Meters) {
         let memory = self.memory();
         for (account, meter) in meters {
@@ -119,7 +120,7 @@ impl RecentMeters {
         memory.size -= size;
     }
 
-    /// Notes that a meter was not as it was left: somebody else is writing.
+    /// Records that a meter has changed: another node is writing.
     pub(crate) fn pause(&self) {
         self.memory().pause = PAUSE;
     }
@@ -192,7 +193,7 @@ mod tests {
             meters[&1].keys.keys().map(|key| key.get()).collect::<Vec<_>>()
         };
         assert_eq!(completed(meter(10)), [3, 4, 5]);
-        assert_eq!(completed(meter(11)), [5], "somebody else charged the account");
+        assert_eq!(completed(meter(11)), [5], "another node charged the account");
         assert_eq!(completed(Meter { access: [1; 16], ..meter(10) }), [5], "its keys were changed");
         assert_eq!(completed(Meter { tail: Tail { day: None, packed: vec![1] }, ..meter(10) }), [5]);
     }

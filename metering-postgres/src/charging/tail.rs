@@ -52,7 +52,7 @@ impl Tail {
         unpack(&self.packed)
     }
 
-    /// What its entries add to the day's totals, by line and key: calls and atoms.
+    /// The calls and atoms that its entries add to the day's totals, by line and key.
     pub(crate) fn totals(&self) -> Result<BTreeMap<(i64, KeyNumber), (u64, i128)>> {
         let mut totals: BTreeMap<_, (u64, i128)> = BTreeMap::new();
         for entry in self.entries()? {
@@ -94,7 +94,7 @@ impl Tail {
 pub(crate) struct Folds {
     /// Rows of `activity` by account and slot: the block number and its entries, newest first.
     pub(crate) blocks: BTreeMap<(i64, i64), (i64, Vec<u8>)>,
-    /// What to add to daily totals, in this order. Normally one element; more only if a sum does not fit into 64 bits
+    /// The additions to daily totals, in this order. Normally one element; more only if a sum does not fit into 64 bits
     /// although its parts do.
     pub(crate) usage: Vec<DailySums>,
 }

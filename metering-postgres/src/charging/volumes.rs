@@ -20,8 +20,8 @@ pub(crate) fn volume(row: &Row, first: usize) -> Result<(CountedRoute, Volume)> 
     Ok((route, volume.map_err(|error| corrupt(format_args!("route_volume.returned: {error}")))?))
 }
 
-/// Writes the counts that a batch changed. No other transaction writes the same rows at this time, in whatever order:
-/// an account's are written only under the lock of its meter.
+/// Writes the counts that a batch changed. No other transaction writes the same rows at this time, so the order does
+/// not matter: an account's rows are written only under the lock of its meter.
 pub(crate) const VOLUMES: &str = "INSERT INTO route_volume (account, route_template, http_method, month, requests, returned) \
      SELECT * FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[], $5::BIGINT[], $6::TEXT[]) \
      ON CONFLICT (account, route_template, http_method) \

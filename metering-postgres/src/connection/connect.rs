@@ -45,7 +45,7 @@ pub struct PostgresConfig {
     statements: Statements,
 }
 
-/// The text is not a database URL. Says what is wrong, without the password.
+/// The text is not a database URL. Describes what is wrong, without the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; expected a URL like postgres://USER:PASSWORD@HOST:5432/DATABASE?sslmode=require")]
 pub struct PostgresUrlError(String);
@@ -94,7 +94,7 @@ impl<'t> Parts<'t> {
     fn of(text: &'t str) -> Result<Self, PostgresUrlError> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("not a URL"))?;
         if !matches!(scheme, "postgres" | "postgresql") {
-            return Err(wrong("the URL does not begin with postgres://"));
+            return Err(wrong("the URL does not start with postgres://"));
         }
         let start = scheme.len() + "://".len();
         let end = start + rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -178,7 +178,7 @@ impl Options {
                 }
                 // With TLS, certificate and name are always verified, so these modes mean the same as `require`.
                 ("sslmode", "verify-ca" | "verify-full") => ("sslmode", "require"),
-                // libpq's newer name. What matters is that the host accepts writes.
+                // libpq's newer name. The host must accept writes.
                 ("target_session_attrs", "primary") => ("target_session_attrs", "read-write"),
                 known => known,
             };

@@ -48,8 +48,8 @@ struct Inner {
     statements: Statements,
     /// The host of the last connection. It is tried first, so that a host that is down costs its timeout only once.
     last: AtomicUsize,
-    /// Drives the pool's connections, whichever thread asks for one: on a runtime that serves requests, a long request
-    /// would delay what others send over it.
+    /// Drives the pool's connections for all threads: on a runtime that serves requests, a long request would delay
+    /// what others send over them.
     runtime: Option<Handle>,
 }
 
@@ -60,7 +60,7 @@ impl Hosts {
         Self(Arc::new(Inner { hosts, tls, statements, last: AtomicUsize::new(0), runtime }))
     }
 
-    /// Tries all hosts at once, connects to the first that accepts writes, and remembers it. The connection has the
+    /// Tries all hosts concurrently, connects to the first that accepts writes, and caches it. The connection has the
     /// server's default settings.
     ///
     /// # Errors

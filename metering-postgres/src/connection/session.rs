@@ -14,7 +14,7 @@ use tokio_postgres::{Error, IsolationLevel, Row, RowStream, Statement};
 use crate::connection::settings::transaction_settings;
 use crate::connection::value::Values;
 
-/// What state may stay on a connection between two transactions.
+/// The state that may stay on a connection between two transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Statements {
     /// No other client uses the connection: statements are prepared once and kept.
@@ -50,7 +50,7 @@ pub(crate) enum Prepared<'s> {
     Unnamed(&'s str),
 }
 
-/// What statements run on, borrowed from a connection or a transaction.
+/// An executor of statements, borrowed from a connection or a transaction.
 #[derive(Clone, Copy)]
 pub(crate) struct Session<'c> {
     client: &'c tokio_postgres::Client,
@@ -140,7 +140,7 @@ impl fmt::Debug for Transaction<'_> {
 
 /// A connection, or a transaction on one.
 pub(crate) trait GenericClient: Sync {
-    /// What statements run on.
+    /// An executor of statements.
     fn session(&self) -> Session<'_>;
 
     /// Prepares a statement, unless it is already prepared.

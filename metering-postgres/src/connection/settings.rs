@@ -5,7 +5,7 @@ use crate::connection::wait::STATEMENT_TIMEOUT;
 /// The settings for all statements. A node that loses its connection in the middle of a transaction must not hold locks
 /// for long, and no statement may wait forever. Plans are generic, since the plan of a statement over arrays does not
 /// depend on their contents, and planning it for each batch costs more than running it. `synchronous_commit` is only
-/// ever switched on: an acknowledged charge is on disk, whatever the database's default is.
+/// ever switched on: an acknowledged charge is on disk, regardless of the database's default.
 pub(crate) fn settings(is_local: bool) -> String {
     let set = if is_local { "SET LOCAL" } else { "SET" };
     format!(

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn advice_names_the_setting_that_helps() {
-        // What rustls says of a certificate of version 1 has no type of its own: it is the text "UnsupportedCertVersion".
+        // rustls has no error type for a certificate of version 1, only the text "UnsupportedCertVersion".
         let unsupported = CertificateError::Other(OtherError(Arc::new(io::Error::other("UnsupportedCertVersion"))));
         for (error, settings) in [
             (CertificateError::UnknownIssuer, &["sslrootcert=FILE", "sslmode=disable"][..]),

@@ -24,9 +24,10 @@ pub(crate) fn deliveries(
     Ok((listed(account.is_some(), filter.webhook.is_some(), filter.kind.is_some()), values))
 }
 
-/// The condition for deliveries below `$1` in the states `$2`, at most `$3`: those of an account, those to a webhook, both
-/// (`$4` and `$5`), or all; if `of_kind`, those of events of the kind that is the last parameter. Each has only the conditions that apply, and so a plan of its own that does not depend on the
-/// values: a seek in an index per webhook and state, each for at most as many rows as the page has.
+/// The condition for deliveries below `$1` in the states `$2`, at most `$3`: those of an account, those to a webhook,
+/// both (`$4` and `$5`), or all; if `of_kind`, those of events of the kind that is the last parameter. Each has only
+/// the conditions that apply, and so its own plan, which does not depend on the values: a seek in an index per webhook
+/// and state, each for at most as many rows as the page has.
 fn listed(of_account: bool, to_webhook: bool, of_kind: bool) -> String {
     let number = 4 + usize::from(of_account) + usize::from(to_webhook);
     let kind = if of_kind {

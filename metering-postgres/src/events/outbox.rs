@@ -12,9 +12,8 @@ use crate::rows::execute;
 
 /// Writes events and their deliveries. The condition for a webhook is
 /// [`Webhook::receives`](metering_core::events::Webhook::receives). The webhooks are locked, so that none is deleted
-/// until its deliveries can be deleted with it. The first event of a line is its head, if none is pending before it: in the
-/// order of the index `delivery_pending`, and with a limit, so that it is a seek whatever the database knows of the
-/// tables.
+/// until its deliveries can be deleted with it. The first event of a line is its head, if none is pending before it: in
+/// the order of the index `delivery_pending`, and with a limit: an index seek, regardless of the database's statistics.
 pub(crate) const INSERT: &str = "WITH written AS ( \
        INSERT INTO event (account, kind, data, created_at) SELECT new.account, new.kind, new.data, new.created_at \
        FROM unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[], $4::BIGINT[]) WITH ORDINALITY \
@@ -32,7 +31,7 @@ pub(crate) const INSERT: &str = "WITH written AS ( \
          ORDER BY p.webhook, p.account, p.event, p.id LIMIT 1) IS NULL \
      FROM received line ORDER BY line.number, line.webhook";
 
-/// What stands for the account of an event that has none.
+/// The value for the account of an event that has none.
 pub(crate) const NO_ACCOUNT: i64 = 0;
 
 /// The parameters of [`INSERT`].
@@ -83,8 +82,8 @@ mod tests {
     use super::INSERT;
     use crate::schema::Schema;
 
-    /// The first event of a line is marked as its head, if nothing is pending there. That is one seek, however many
-    /// deliveries wait, also with the plan for all values that prepared statements keep.
+    /// The first event of a line is marked as its head, if nothing is pending there. That is one seek, no matter how
+    /// many deliveries wait, also with the generic plan of prepared statements.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_insert_marks_heads_with_a_seek_for_each_line() {
         let Some(schema) = Schema::new().await else { return };

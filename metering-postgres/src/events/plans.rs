@@ -4,7 +4,7 @@ use metering_sql::due::heads;
 
 use crate::schema::Schema;
 
-/// However many lines wait for a later time, and however many deliveries wait behind their heads.
+/// No matter how many lines wait for a later time, and how many deliveries wait behind their heads.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_reads_only_what_is_due() {
     let Some(schema) = Schema::new().await else { return };

@@ -18,7 +18,7 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS metering_schema (id SMALLINT PRI
      version BIGINT NOT NULL); \
      INSERT INTO metering_schema (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING";
 
-/// How long a script waits for a table that is in use. Meanwhile all other statements on that table queue behind it,
+/// How long a script waits for a table that is in use. Until then all other statements on that table queue behind it,
 /// including charges of nodes that still run the earlier version.
 const TABLE_LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
 
@@ -30,7 +30,7 @@ pub(super) enum Attempt {
     Held(Holder, Failure),
 }
 
-/// What holds the lock.
+/// The session that holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holder {
     /// Another node that migrates the schema.

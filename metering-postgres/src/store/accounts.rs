@@ -15,7 +15,7 @@ const LANES: NonZeroUsize = NonZeroUsize::new(4).expect("not zero");
 metering_sql::store! {
     PostgresStore {
         async fn commit(&self, postings: Vec<Posting>, now: Timestamp) -> Result<Vec<Outcome>> {
-            // In a separate task: a caller that is cancelled must not leave an unfinished transaction on a connection.
+            // In a separate task: a cancelled caller must not leave an unfinished transaction on a connection.
             let store = self.clone();
             let committed = tokio::spawn(async move { store.commit_batch(&postings, now).await }).await;
             committed.unwrap_or_else(|error| Err(StoreError::Broken(format!("a commit was aborted: {error}"))))

@@ -12,7 +12,7 @@ use crate::transactions::outcome;
 const OUTCOMES: Expiring = Expiring { table: "outcome", key: "id", ends_at: "written_at", condition: "TRUE" };
 
 impl PostgresStore {
-    /// Deletes outcomes that nobody waits for any more, in several transactions.
+    /// Deletes outcomes that no request waits for any more, in several transactions.
     pub(crate) async fn forget_outcomes(&self) -> Result<(), StoreError> {
         let limit = self.deleted_at_once();
         loop {

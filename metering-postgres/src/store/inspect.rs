@@ -1,4 +1,4 @@
-//! What can be said of a database without changing it.
+//! Inspects a database without changing it.
 
 use metering_core::StoreError;
 use metering_core::store::Inspection;
@@ -14,7 +14,7 @@ use crate::store::PostgresStore;
 const SAFE: &str =
     "SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on'";
 
-/// Migrations create tables in the current schema, and alter those that are there, which only their owner may.
+/// Migrations create tables in the current schema, and alter existing ones, which requires their owner.
 const MISSING_RIGHTS: &str = "SELECT format('may not create tables in schema %I', current_schema)
        WHERE NOT has_schema_privilege(current_schema, 'CREATE')
      UNION ALL
@@ -27,7 +27,7 @@ const MISSING_RIGHTS: &str = "SELECT format('may not create tables in schema %I'
        GROUP BY relowner";
 
 impl PostgresStore {
-    /// Reads a database's schema version, settings, and the user's rights. Neither makes nor migrates a schema.
+    /// Reads a database's schema version, settings, and the user's rights. Does not create or migrate a schema.
     ///
     /// # Errors
     /// When the database cannot be reached or read.

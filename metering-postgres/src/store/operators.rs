@@ -14,7 +14,7 @@ mod tests {
 
     use crate::schema::Schema;
 
-    /// However many accounts there are.
+    /// No matter how many accounts there are.
     #[tokio::test(flavor = "multi_thread")]
     async fn search_for_a_name_uses_its_index() {
         let Some(schema) = Schema::new().await else { return };

@@ -1,4 +1,4 @@
-//! Ends a transaction, whichever way it went.
+//! Ends a transaction with a commit or a rollback.
 
 use metering_core::Timestamp;
 

@@ -62,7 +62,7 @@ impl TransactionId {
     /// # Errors
     /// [`StoreError::Broken`] if the database does not respond for too long: the outcome stays unknown.
     pub(crate) async fn was_committed(&self, pool: &Pool, now: Timestamp) -> Result<bool, StoreError> {
-        tracing::warn!("no response to a commit; asking the database whether it happened");
+        tracing::warn!("no response to a commit; checking in the database whether it happened");
         let mut backoff = Backoff::for_at_most(LOOKUP_TIMEOUT);
         loop {
             let failure = match self.ask(pool, now).await {

@@ -28,7 +28,7 @@ pub(crate) struct SerializedWrite<'t> {
     transaction: &'t Transaction<'t>,
 }
 
-/// Who may take the lock.
+/// The writers that may take the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteOwner {
     /// Any writer, as long as no store is being moved here.

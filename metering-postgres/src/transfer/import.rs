@@ -40,7 +40,7 @@ impl PostgresStore {
     /// use metering_postgres::PostgresStore;
     /// use metering_sql::transfer::{Export, Import, TargetState, compare, copy};
     ///
-    /// /// Moves a store that nobody else has open, such as the one of `SqliteStore::open_alone`.
+    /// /// Moves a store that no one else has open, such as the one of `SqliteStore::open_alone`.
     /// async fn move_to(url: &str, source: &dyn Export, id: &SourceId) -> Result<(), Box<dyn std::error::Error>> {
     ///     let target = PostgresStore::connect_to_import(&url.parse()?).await?;
     ///     let (TargetState::Empty | TargetState::Unfinished) = target.begin(id).await? else {

@@ -118,8 +118,8 @@ pub(crate) async fn erase_paths<C: GenericClient>(
     Ok(erased)
 }
 
-/// Packed entries with the templates of their routes in place of the paths of those of `until` or earlier, and how many of
-/// these had one.
+/// Packed entries in which the templates of routes replace the paths of entries of `until` or earlier, and how many had
+/// a path.
 fn without_paths(packed: &[u8], until: Timestamp) -> Result<(Vec<u8>, u64)> {
     let (mut repacked, mut found) = (Vec::with_capacity(packed.len()), 0);
     for mut entry in unpack(packed)? {

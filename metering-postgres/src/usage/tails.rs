@@ -9,7 +9,7 @@ use crate::connection::session::GenericClient;
 use crate::error::Result;
 use crate::rows::{Values, each};
 
-/// What is in the tail of one account, or in the tails of all.
+/// The contents of the tail of one account, or of all tails.
 pub(crate) async fn of<C: GenericClient>(client: &C, account: Option<i64>) -> Result<Vec<(i64, UsagePart)>> {
     match &account {
         Some(account) => read(client, "AND account = $1", &[account]).await,
@@ -17,7 +17,7 @@ pub(crate) async fn of<C: GenericClient>(client: &C, account: Option<i64>) -> Re
     }
 }
 
-/// What is in the first tails from one on, by day and account, until a day.
+/// The contents of the first tails from a given one on, by day and account, until a day.
 pub(crate) async fn first<C: GenericClient>(
     client: &C,
     (day, account): (Day, i64),

@@ -1,5 +1,5 @@
-//! Authorizations beyond the contract: what is moved, what the schema refuses, what `verify` finds, and what becomes of
-//! a store of version 10.
+//! Authorizations beyond the contract: moves, rows that the schema rejects, discrepancies that `verify` finds, and
+//! upgrades of a store of version 10.
 
 use std::time::Duration;
 
@@ -153,7 +153,7 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
     assert_eq!(broken_off.begin(&id).await.unwrap(), TargetState::Empty);
     copy(&source, &broken_off, &mut |_, _| {}).await.unwrap();
     drop(broken_off);
-    // The next attempt begins with empty tables.
+    // The next attempt starts with empty tables.
     let target = PostgresStore::connect_to_import(&url.parse().unwrap()).await.unwrap();
     let begun = async || loop {
         match target.begin(&id).await.unwrap() {
@@ -178,13 +178,13 @@ async fn authorizations_are_moved_and_go_on_at_their_new_place() {
         assert_eq!(record(&target, id).await, record(&source, id).await);
     }
 
-    // Nobody works on them yet.
+    // No process works on them yet.
     let claimed = target.claim_authorizations(NOON, LEASE, 10).await.unwrap();
     let claimed: Vec<_> = claimed.iter().map(|record| record.signed.id()).collect();
     assert_eq!(claimed.len(), 3);
     assert!([0, 2, 5].iter().all(|number| claimed.contains(&ids[*number])));
     assert_eq!(source.claim_authorizations(NOON, LEASE, 10).await.unwrap(), [], "here they are claimed");
-    // Places, transactions and payments go on.
+    // Places, transactions and payments continue.
     assert_eq!(target.assign_gas_place(&ids[2], GAS, 0).await.unwrap(), Some(1), "it was given back");
     assert_eq!(submitted(&target, &ids[0], 3, 2).await, 4);
     let submissions = record(&target, &ids[0]).await.submissions;
@@ -274,7 +274,7 @@ async fn verification_finds_authorizations_that_do_not_match_their_payment() {
     assert!(store.verify().await.is_err(), "a top-up");
 }
 
-/// Nodes of version 10 go on: their writes find everything that they name.
+/// Nodes of version 10 keep working: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_ten_pay_with_requests() {
     let Some(url) = books_of_version(10) else { return };
@@ -293,7 +293,7 @@ async fn accounts_of_version_ten_pay_with_requests() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The schema refuses what would be executed or credited twice, whatever a program does.
+/// The schema rejects rows that would be executed or credited twice, even from faulty programs.
 #[tokio::test(flavor = "multi_thread")]
 async fn places_and_payments_are_of_one_authorization() {
     let Some(url) = fresh_schema() else { return };

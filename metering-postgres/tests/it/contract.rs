@@ -1,4 +1,4 @@
-//! The conformance suite and the model-based tests, each on a schema of its own.
+//! The conformance suite and the model-based tests, each on its own schema.
 
 use std::sync::Arc;
 

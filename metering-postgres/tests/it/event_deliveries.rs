@@ -40,7 +40,7 @@ pub(crate) async fn claim(node: &PostgresStore, now: Timestamp, limit: u32) -> V
     due
 }
 
-/// What claimers have in flight, and what they delivered last on each line.
+/// The deliveries that claimers have in flight, and the last one that they delivered on each line.
 #[derive(Default)]
 struct Lines {
     in_flight: BTreeSet<(String, Option<AccountId>)>,

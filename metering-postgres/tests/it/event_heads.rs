@@ -1,4 +1,4 @@
-//! `delivery.is_head` marks the first pending delivery of each line, whatever happened, and no event is left behind.
+//! `delivery.is_head` marks the first pending delivery of each line after any operations, and no event is left behind.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn outcome(number: usize) -> AttemptOutcome {
     }
 }
 
-/// What the steps of one run have so far.
+/// The state after the steps of one run.
 struct Run {
     dice: Dice,
     accounts: Vec<(AccountId, ApiKey)>,
@@ -228,7 +228,7 @@ async fn charges_and_couriers_at_the_same_time_leave_no_event_behind() {
     }
     let run = |sql: &str| run_in(&scene.url, sql);
     assert_eq!(run(WRONG), "");
-    // What another claimer was given is due again after its lease.
+    // A delivery that another claimer has is due again after its lease.
     drain(&scene.node, NOON.saturating_add(LEASE)).await;
     let pending = "FROM delivery d JOIN webhook w ON w.id = d.webhook WHERE d.state = 'pending' AND w.state = 'active'";
     assert_eq!(run(&format!("SELECT count(*) {pending}")), "0");

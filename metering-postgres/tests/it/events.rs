@@ -36,7 +36,7 @@ pub(crate) async fn post(store: &PostgresStore, account: &AccountId, amount: i64
     store.post_entry(account, entry, NOON).await.unwrap();
 }
 
-/// What an account was reported after its creation.
+/// The events of an account after its creation.
 pub(crate) async fn reported(store: &PostgresStore, account: &AccountId) -> Vec<EventKind> {
     let mut events = store.events(account, None, 1_000).await.unwrap().items;
     events.reverse();
@@ -107,7 +107,7 @@ async fn a_budget_is_exhausted_once_a_period_whichever_node_refuses() {
         for _ in 0..8 {
             assert!(is_charged(first, &key, 1, now).await);
         }
-        // Too dear for what is left.
+        // Too expensive for the remaining balance.
         expected.push(EventKind::BudgetExhausted);
         assert!(!is_charged(second, &key, 5, now).await);
         assert_eq!(reported(&scene.other, &scene.id).await, expected, "day {day}");

@@ -1,4 +1,4 @@
-//! Races for holds: each is settled once, whichever nodes try, and whatever happens to their responses.
+//! Races for holds: each is settled once, no matter which nodes try and what happens to their responses.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -78,7 +78,7 @@ impl Scene {
         assert_eq!((found.discrepancies, found.restarted_budgets), (vec![], vec![]));
     }
 
-    /// What `verify` finds: the amounts, as recorded and as computed.
+    /// The result of `verify`: the recorded and the computed amounts.
     pub(crate) async fn found(&self) -> Vec<(&'static str, i64, i64)> {
         let found = self.other.verify().await.unwrap();
         let found = found.discrepancies.iter().chain(&found.restarted_budgets);

@@ -16,7 +16,7 @@ async fn a_hold_is_opened_in_one_round_trip_and_settled_in_two() {
     let (mut opening, mut own, mut foreign, mut charging) = (u32::MAX, u32::MAX, u32::MAX, u32::MAX);
     for _ in 0..8 {
         let of_other = scene.open(&scene.other).await;
-        // Once another node has written, this one reads first for a while.
+        // After another node has written, this node reads first for a while.
         for _ in 0..70 {
             scene.charge(&scene.node).await;
         }

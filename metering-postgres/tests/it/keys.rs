@@ -117,7 +117,7 @@ fn is_budget(refused: &Result<Receipt, Refusal>) -> bool {
     matches!(refused, Err(Refusal::KeyBudget { .. }))
 }
 
-/// A charge that was decided without reading is checked against the keys as they are now.
+/// A charge that was decided without reading is checked against the current keys.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_change_of_a_key_by_another_node_counts_at_once() {
     let Some(scene) = Scene::new().await else { return };
@@ -251,7 +251,7 @@ async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
     assert!(is_budget(&scene.charge(&scene.node, &secret).await));
     assert!(is_budget(&scene.charge(&scene.other, &above).await));
     assert!(scene.charge(&scene.node, &scene.first).await.is_ok(), "the first key is above both");
-    // A period that begins with the day has the same usage; what the key itself spent is half of it.
+    // A period that starts with the day has the same usage; what the key itself spent is half of it.
     let reset = TermsChange { limit, limit_reset: Some(Some(BudgetReset::Daily)), ..TermsChange::default() };
     scene.change(&id, terms(reset)).await;
     assert_eq!(scene.spent(&id).await, 21 * PRICE);
@@ -265,7 +265,7 @@ async fn a_budget_that_is_set_later_starts_with_what_was_spent() {
     );
 }
 
-/// What is decided and discarded does not count as in flight.
+/// Discarded decisions do not count as in flight.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_charge_that_is_decided_again_is_in_progress_once() {
     let Some(scene) = Scene::new().await else { return };

@@ -1,4 +1,4 @@
-//! Commits whose response is lost: whatever happened, each charge and each other write counts once.
+//! Commits whose response is lost: each charge and each other write still counts once.
 
 use std::sync::Arc;
 

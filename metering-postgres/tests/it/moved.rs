@@ -10,7 +10,7 @@ pub(crate) async fn moved(source: &PostgresStore) -> PostgresStore {
     moved_to(&Cluster::shared().fresh_schema(), source).await
 }
 
-/// The same to a given schema, which counts as empty.
+/// The same, to a given schema that counts as empty.
 pub(crate) async fn moved_to(url: &str, source: &PostgresStore) -> PostgresStore {
     let target = PostgresStore::connect_to_import(&url.parse().unwrap()).await.unwrap();
     assert_eq!(target.begin(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);

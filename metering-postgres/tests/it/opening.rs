@@ -15,7 +15,7 @@ use crate::versions::version_two;
 /// Longer than a write is retried, and longer than the database waits for a lock.
 const LONG: Duration = Duration::from_secs(23);
 
-/// A database of version 2, and a session that holds for a while the lock that `sql` takes.
+/// A database of version 2, and a session that holds the lock that `sql` takes for a while.
 fn held(sql: impl FnOnce(&str) -> String) -> (String, JoinHandle<String>) {
     let url = Cluster::shared().fresh_schema();
     version_two(&url);

@@ -1,5 +1,5 @@
-//! The audit log in the database: nobody changes it, not even with SQL, and its order is the same on all nodes. And what
-//! operators did, in a store that is moved.
+//! The audit log in the database: it cannot be changed, not even with SQL, and its order is the same on all nodes. And
+//! what operators did, in a store that is moved.
 
 use metering_core::access::BudgetReset;
 use metering_core::money::Refill;
@@ -33,7 +33,7 @@ fn done() -> AuditOutcome {
     AuditOutcome { at: NOON, result: AuditResult::Done, detail: String::new(), after: None }
 }
 
-/// What an earlier version left when it was killed between an entry and its outcome.
+/// The entry that an earlier version left when it was killed before it wrote the outcome.
 const ENTRY_ALONE: &str = "INSERT INTO audit_entry (id, at, actor, action, subject, reason, request) \
      VALUES (9, 0, 'operator:jo', 'account.grant', 'org_a', 'Ticket 311', '{}')";
 

@@ -138,8 +138,8 @@ async fn transactions_set_their_own_settings_and_leave_none() {
     drop(PostgresStore::connect(&direct.parse().unwrap()).await.unwrap());
 }
 
-/// The server commits, and its connection is lost before it can report that. The pooler then reports an error of its
-/// own, which does not mean that nothing was committed.
+/// The server commits, and its connection is lost before it can report that. The pooler then reports its own error,
+/// which does not mean that nothing was committed.
 #[tokio::test(flavor = "multi_thread")]
 async fn commit_lost_behind_the_pooler_counts_once() {
     if is_skipped() {

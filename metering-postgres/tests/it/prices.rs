@@ -1,4 +1,4 @@
-//! Price versions in the database: their catalogues stay as they were recorded.
+//! Price versions in the database: recorded catalogues never change.
 
 use metering_core::prices::NewPriceVersion;
 use metering_core::store::PriceStore;

@@ -1,5 +1,5 @@
 //! Schemas that one contract uses after the other: emptying one takes a tenth of the time that its migrations take, and
-//! there is a test for each of hundreds of contracts. Migrations have tests of their own (`upgrade`, `opening`).
+//! there is a test for each of hundreds of contracts. Migrations have separate tests (`upgrade`, `opening`).
 //!
 //! A schema that is lent has the rows that the migrations wrote, and no others.
 
@@ -25,7 +25,7 @@ const KEEP: &str = "
     END $$";
 
 /// Ends all connections of the test before, which is over but may have left a statement that runs. They are named like
-/// the schema, or their role is. Then replaces all rows by those that were kept, and starts the sequences anew.
+/// the schema, or their role is. Then replaces all rows with the saved ones, and restarts the sequences.
 const RESET: &str = "
     SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
       WHERE current_schema()::TEXT IN (application_name, usename::TEXT) AND pid <> pg_backend_pid();

@@ -1,4 +1,4 @@
-//! Commits that need no reading first: how many messages they take, and that they never trust what they remember.
+//! Commits that need no reading first: how many messages they take, and that they always check cached data.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Scene {
         Some(Self { link, node, other, url, id, key })
     }
 
-    /// The first node as it is after a restart.
+    /// The first node, after a restart.
     async fn restarted(&self) -> PostgresStore {
         PostgresStore::connect(&self.url.parse().unwrap()).await.unwrap()
     }
@@ -97,7 +97,7 @@ async fn a_node_that_charges_alone_commits_in_one_round_trip() {
     scene.verify().await;
 }
 
-/// The node does not know of the log, and would commit without reading. The charge is made once, and has its leaf.
+/// The node has not seen the log, and would commit without reading. The charge is made once, and has its leaf.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_opened_elsewhere_has_the_next_charge_and_takes_no_more_round_trips() {
     let Some(scene) = Scene::new(1_000 * PRICE).await else { return };
@@ -137,7 +137,7 @@ async fn volume_tiers_take_two_round_trips_and_cost_other_charges_nothing() {
         assert_eq!(scene.least_messages_of(request(), 10).await, 2);
         assert_eq!(scene.least_messages(10).await, 1);
     }
-    // What this node remembers of the account is still good after another one counted a request.
+    // This node's cached account is still valid after another node counted a request.
     Scene::commit(&scene.other, request()).await.unwrap();
     assert_eq!(scene.least_messages_of(request(), 10).await, 2);
     let volumes = scene.node.volumes(&scene.id).await.unwrap();

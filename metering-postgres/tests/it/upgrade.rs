@@ -109,7 +109,7 @@ async fn inspecting_an_earlier_schema_changes_nothing() {
     let Some(url) = fresh_schema() else { return };
     version_two(&url);
     let inspection = PostgresStore::connect_to_inspect(&url.parse().unwrap()).await.unwrap().unwrap();
-    // PostgreSQL had 16 versions of its own.
+    // PostgreSQL had 16 versions before the shared schema.
     let newest = 16 + i64::try_from(metering_sql::schema::STEPS.len()).unwrap();
     assert_eq!(inspection.upgrade(), Some((2, newest)));
     assert_eq!(inspection.target_state(&SourceId::from_bytes([7; 16])).await.unwrap(), TargetState::Empty);
@@ -219,8 +219,8 @@ pub(crate) fn books_of_version(version: usize) -> Option<String> {
     Some(url)
 }
 
-/// Upgrades a schema, and fails unless nodes of the version before could go on: their writes find everything that they
-/// name.
+/// Upgrades a schema, and fails unless nodes of the previous version could keep working: their writes find everything
+/// that they name.
 pub(crate) async fn upgraded(url: &str) -> PostgresStore {
     let columns = "SELECT table_name, string_agg(column_name, ' ' ORDER BY ordinal_position) \
                    FROM information_schema.columns WHERE table_schema = current_schema() GROUP BY 1 ORDER BY 1";
@@ -269,7 +269,7 @@ async fn accounts_of_version_seven_hold_nothing_and_go_on() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The new columns change nothing for accounts, and nodes of version 8 go on: what they write has no value for them.
+/// The new columns change nothing for accounts, and nodes of version 8 keep working: their rows have no value in them.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_eight_are_refilled() {
     let Some(url) = books_of_version(8) else { return };

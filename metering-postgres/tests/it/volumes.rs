@@ -1,5 +1,5 @@
-//! Volume tiers: no two requests have the same number in the month, whichever nodes decide them, and whatever happens to
-//! their responses.
+//! Volume tiers: no two requests have the same number in the month, no matter which nodes decide them and what happens
+//! to their responses.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Scene {
     }
 }
 
-/// Fails unless the requests have all numbers from 1, and each has the price of its own.
+/// Fails unless the requests have all numbers from 1, and each has the price for its number.
 fn assert_numbered(receipts: &[Receipt]) {
     let mut priced: Vec<(u32, Credits)> =
         receipts.iter().map(|receipt| (receipt.volume.as_ref().unwrap().requests, receipt.charged)).collect();
@@ -98,7 +98,8 @@ async fn places_are_given_back_to_all_nodes() {
     assert_eq!(scene.amounts().await, [GRANT - used, 0, used]);
     let (route, volume) = scene.volumes().await.remove(0);
     assert_eq!((&route, volume.requests), (&counted(16).0, 16));
-    // Whatever was refunded before: once the returned places are taken again, the month cost what its requests cost.
+    // Once the returned places are taken again, the month's total is the price of its requests, no matter what was
+    // refunded before.
     let mut again = 0;
     for number in 0..usize::try_from(volume.returned.count()).unwrap() {
         again += decided(scene.node(number), request(&scene), NOON).await.unwrap().charged.atoms();
@@ -180,7 +181,7 @@ async fn a_batch_counts_in_order() {
     scene.verify().await;
 }
 
-/// Nodes of version 13 go on: their writes find everything that they name.
+/// Nodes of version 13 keep working: their writes find everything that they name.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     let Some(url) = books_of_version(13) else { return };
@@ -193,8 +194,8 @@ async fn accounts_of_version_thirteen_begin_with_the_first_tier() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// Nodes of version 14 go on beside newer ones: they neither take returned places nor lose them, and one that they keep
-/// from an earlier month is ignored.
+/// Nodes of version 14 keep working next to newer ones: they neither take returned places nor lose them, and a place
+/// that they keep from an earlier month is ignored.
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_of_version_fourteen_leave_returned_places() {
     let Some(url) = books_of_version(14) else { return };

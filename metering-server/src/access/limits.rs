@@ -37,7 +37,7 @@ macro_rules! limits {
         #[derive(Debug)]
         pub(crate) struct Limits<C: Clock = DefaultClock> {
             $($limit: Limiter<$who, C>,)+
-            /// Status polls of a signup. Their interval is no quota.
+            /// Status polls of a signup. Their interval is not a quota.
             sessions: Limiter<SessionHash, C>,
         }
 
@@ -181,8 +181,8 @@ impl<C: Clock + Clone> Limits<C> {
         )
     }
 
-    /// Counts verification mail that an account's owner asked for: for the network, the account, whatever its key is
-    /// by now, and the address, which many accounts may name.
+    /// Counts verification mail that an account's owner requested: for the network, for the account across key changes,
+    /// and for the address, which many accounts may name.
     ///
     /// # Errors
     /// 429 when a limit is reached.
@@ -220,7 +220,7 @@ impl<C: Clock + Clone> Limits<C> {
         self.wallet(wallet)
     }
 
-    /// Counts an account's request for a top-up quote, whatever its key is and wherever it comes from.
+    /// Counts an account's request for a top-up quote, with any of its keys and from any address.
     ///
     /// # Errors
     /// 429 when the limit is reached.
@@ -248,9 +248,9 @@ impl<C: Clock + Clone> Limits<C> {
         )
     }
 
-    /// Counts a change of keys that this key asks for: for the key, and, unless it is the account's first one, for all
-    /// such keys of the account together, so that more keys do not mean more changes. The first key has only its own
-    /// quota: no child key can keep the owner from deleting it.
+    /// Counts a change of keys that this key requests: for the key and, unless it is the account's first one, for all
+    /// such keys of the account together. So more keys do not mean more changes. The first key has only its own quota:
+    /// no child key can keep the owner from deleting it.
     ///
     /// # Errors
     /// 429 when a limit is reached.
@@ -283,7 +283,7 @@ impl<C: Clock + Clone> Limits<C> {
 /// Counts one request of `who`.
 ///
 /// # Errors
-/// 429, which begins with `what`, when the quota is used up.
+/// 429, whose message starts with `what`, when the quota is used up.
 fn allow<K: Clone + Eq + Hash, C: Clock>(limiter: &Limiter<K, C>, who: &K, what: &str) -> Result<(), Problem> {
     limiter.check(who).map_err(|seconds| {
         let message = format!("{what}; try again in {seconds} s.");

@@ -10,7 +10,7 @@ use metering_core::wire::ErrorCode;
 
 use crate::http::{Cookie, Problem, Reply, cookie, is_from_elsewhere, is_from_here, is_plain_and_local};
 
-/// What the paths of calls with a session begin with.
+/// The prefix of the paths of calls with a session.
 const PREFIX: &str = "/metering/session";
 const COOKIE: &str = "metering_session";
 
@@ -49,10 +49,10 @@ pub(crate) fn refused(problem: Problem, headers: &HeaderMap) -> Reply {
     reply
 }
 
-/// A page of another site must not sign a browser in to an account of its own: what is bought then would be that account's.
+/// A page of another site must not sign a browser in to its own account: purchases would then go to that account.
 ///
 /// # Errors
-/// 403 when the browser says that such a page sent the request.
+/// 403 when such a page sent the request, according to the browser.
 pub(crate) fn check_sign_in(headers: &HeaderMap) -> Result<(), Problem> {
     if is_from_elsewhere(headers) { Err(elsewhere()) } else { Ok(()) }
 }

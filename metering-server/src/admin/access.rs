@@ -57,13 +57,13 @@ impl AdminApp {
         }
     }
 
-    /// What a person may do now; `None` for somebody who may not sign in any more. Read from the configuration, so that
+    /// A person's current role; `None` for a person who may no longer sign in. Read from the configuration, so that
     /// sessions end when a reload takes an entry away.
     pub(super) fn role(&self, person: &Person) -> Option<Role> {
         self.config.console.oidc.as_ref()?.role(person.email(), person.groups())
     }
 
-    /// The body of an action. The caller is authenticated first, so that only operators learn what is wrong with it.
+    /// The body of an action. Authenticate the caller first: only operators may see what is wrong with a request.
     ///
     /// # Errors
     /// As [`AdminApp::viewer`], and 400 for a body that is not valid.

@@ -22,13 +22,13 @@ impl Visitor for Endpoints {
     fn call<C: AdminCall>(&mut self) {
         let endpoint =
             Endpoint::declared(C::METHOD, C::PATH, |app, request| Box::pin(serve::<C>(app, request)), describe::<C>);
-        // What is read has no secrets.
+        // The response contains no secrets.
         self.0.push(if C::METHOD == Method::GET { endpoint.compressed() } else { endpoint });
     }
 }
 
 async fn serve<C: AdminCall>(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
-    // The caller is authenticated first, so that only operators learn what is wrong with a request.
+    // Authenticate the caller first: only operators may see what is wrong with a request.
     let caller = app.viewer(&request).await?;
     let body = match C::Body::none() {
         Some(none) => none,

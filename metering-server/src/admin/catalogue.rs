@@ -72,8 +72,8 @@ pub(super) async fn rehearse(app: &AdminApp, request: Request) -> Result<Reply, 
     Ok(json(StatusCode::OK, &document))
 }
 
-/// What `read` makes of the text of a catalogue. A large one takes many milliseconds, in which the worker would serve no
-/// other connection.
+/// The result of `read` for the text of a catalogue. A large one takes many milliseconds, during which the worker would
+/// serve no other connection.
 async fn of_text<T: Send + 'static>(body: Bytes, read: impl FnOnce(&str) -> T + Send + 'static) -> Result<T, Problem> {
     let reading = tokio::task::spawn_blocking(move || std::str::from_utf8(&body).ok().map(read));
     let read = reading.await.map_err(|error| {

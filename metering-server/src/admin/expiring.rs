@@ -1,4 +1,4 @@
-//! What is kept in memory for a time, under a secret that a browser has. A restart forgets it.
+//! Values that are kept in memory for a limited time, by a secret that a browser has. A restart forgets it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

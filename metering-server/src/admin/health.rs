@@ -74,9 +74,9 @@ pub(super) struct GasWalletHealth {
     name: String,
     /// The wallet's address (EIP-55).
     wallet: String,
-    /// What it has, in the smallest unit of the chain's coin, as a string; null if it was never read.
+    /// Its balance, in the smallest unit of the chain's coin, as a string; null if it was never read.
     balance: Option<String>,
-    /// How many payments it can pay the gas of at the fees of now, as a string; null if it was never read.
+    /// How many payments' gas it can pay at current fees, as a string; null if it was never read.
     transactions: Option<String>,
     /// Whether that is fewer than 20, so that it should be refilled.
     is_low: bool,

@@ -29,7 +29,7 @@ pub(super) struct Oidc {
 }
 
 impl Oidc {
-    /// `None` without a provider. Sends no request to it until somebody opens the sign-in page.
+    /// `None` without a provider. Sends no request to the provider until someone opens the sign-in page.
     pub(super) fn new(config: &Config) -> Option<Self> {
         let (url, oidc) = (config.console.url.as_ref()?, config.console.oidc.as_ref()?);
         let provider = Provider::new(oidc, &format!("{url}/admin/oidc/callback"));
@@ -39,7 +39,7 @@ impl Oidc {
         Some(Self { provider, pending: Pending::default(), is_secure: url.as_str().starts_with("https://") })
     }
 
-    /// Whether somebody could begin to sign in now.
+    /// Whether a person could start to sign in now.
     pub(super) async fn is_available(&self) -> bool {
         self.provider.is_available().await
     }
@@ -56,7 +56,7 @@ impl Oidc {
     /// Who signed in. `code` is the authorization code, or the provider's error.
     ///
     /// # Errors
-    /// When nobody did.
+    /// When no one signed in.
     pub(super) async fn finish(
         &self,
         state: &str,

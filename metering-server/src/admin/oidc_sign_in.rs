@@ -71,7 +71,7 @@ pub(super) async fn start(app: &AdminApp, request: Request) -> Result<Reply, Pro
 ///
 /// Where the provider sends the browser. Opens a session as `POST /admin/session` does.
 #[utoipa::path(get, path = "/admin/oidc/callback", tag = "session", params(
-    ("state" = Option<String>, Query, description = "What the request to the provider had"),
+    ("state" = Option<String>, Query, description = "The `state` of the request to the provider"),
     ("code" = Option<String>, Query, description = "The authorization code"),
     ("error" = Option<String>, Query, description = "Why the provider refused"),
 ), responses(
@@ -124,7 +124,7 @@ fn redirect(to: &str) -> Reply {
     if let Ok(to) = HeaderValue::try_from(to) {
         reply.headers_mut().insert(header::LOCATION, to);
     }
-    // The page that the browser comes from may be told in `Referer`, with the code.
+    // The browser may send this page's URL, with the code, in `Referer`.
     reply.headers_mut().insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     reply
 }

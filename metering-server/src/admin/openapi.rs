@@ -28,7 +28,7 @@ use crate::endpoints::errors::{error, share};
         (name = "webhooks", description = "Webhooks and their deliveries"),
         (name = "reports", description = "The business, and the server's health"),
         (name = "search", description = "One search for accounts, keys, payments and requests"),
-        (name = "audit", description = "Who did what, when and why"),
+        (name = "audit", description = "The audit log: actor, action, time and reason"),
         (name = "operators", description = "Who may administer the service"),
         (name = "session", description = "Signing in from a browser"),
         (name = "descriptions", description = "This document"),

@@ -15,7 +15,7 @@ use crate::endpoints::Request;
 use crate::endpoints::query::{optional, required};
 use crate::http::{Problem, Reply, json};
 
-/// The most blocks that one request scans.
+/// The maximum number of blocks that one request scans.
 const MAX_BLOCKS: NonZeroU64 = NonZeroU64::new(10_000).unwrap();
 
 /// The payments that arrived on a chain, and which account has them

@@ -6,7 +6,8 @@ use metering_admin::wire::OperatorDocument;
 use metering_core::Timestamp;
 use metering_core::operators::Role;
 
-/// A person. `sub` and `iss` together identify them for ever; a mail address may later be somebody else's.
+/// A person. `sub` and `iss` together identify a person permanently; an email address may later belong to another
+/// person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Person {
     issuer: String,

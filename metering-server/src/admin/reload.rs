@@ -16,7 +16,7 @@ use crate::http::{Problem, Reply, json};
 #[utoipa::path(post, path = "/admin/reload", tag = "configuration", security(("operator" = [])), request_body = ReasonRequest,
     responses(
     (status = 200, description = "What is in use now, and what needs a restart", body = ReloadDocument),
-    (status = 400, description = "`validation_failed`: the message says what is wrong; nothing has changed", body = ErrorBody),
+    (status = 400, description = "`validation_failed`: the message has the reason; nothing has changed", body = ErrorBody),
     (status = 403, description = "`forbidden`: the operator is a viewer", body = ErrorBody),
 ))]
 pub(super) async fn reload(app: &AdminApp, request: Request) -> Result<Reply, Problem> {

@@ -1,4 +1,4 @@
-//! What the operators' API needs of reloads. How they are done is not its business.
+//! The interface to reloads for the operators' API. How they are done is not its business.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Reload {
     }
 
     /// # Errors
-    /// When the new configuration cannot be used. The text says why, without secrets.
+    /// When the new configuration cannot be used. The text has the reason, without secrets.
     pub(super) fn run(&self) -> Reloading {
         (self.0)()
     }

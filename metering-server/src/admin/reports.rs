@@ -1,4 +1,4 @@
-//! The report about the business, of which the refusals are those of this server, and the check of the books.
+//! The business report, whose refusals are those of this server, and the check of the books.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -17,7 +17,8 @@ use crate::endpoints::Request;
 use crate::endpoints::query::optional;
 use crate::http::{Problem, Reply, json};
 
-/// How long a report waits for another one. The console asks for two: one of some days, and one of those before.
+/// How long a report waits for another one. The console requests two reports: one for a range of days, and one for the
+/// days before it.
 const REPORT_WAIT: Duration = Duration::from_secs(5);
 /// The longest report, in days: ten years.
 const MAX_DAYS: u32 = 3_660;
@@ -52,7 +53,7 @@ pub(super) async fn report(app: &AdminApp, request: Request) -> Result<Reply, Pr
     Ok(json(StatusCode::OK, &document))
 }
 
-/// The requests whose responses did not say what they cost, if a route can have any.
+/// The requests whose responses did not report their cost, if a route can have any.
 fn unreported(app: &AdminApp) -> Option<UnreportedDocument> {
     let rows = app.app.gateway.reports().unreported().routes().into_iter().map(|seen| UnreportedRow {
         route_template: seen.route.to_string(),

@@ -22,11 +22,12 @@ use crate::http::{Cookie, Problem, Reply, is_from_elsewhere, json};
 pub(super) struct SessionDocument {
     /// The operator.
     operator: OperatorDocument,
-    /// What every action must repeat in `X-CSRF-Token`; null for a request with a bearer token, which needs none.
+    /// The value that every action must repeat in `X-CSRF-Token`; null for a request with a bearer token, which needs
+    /// none.
     csrf_token: Option<String>,
     /// The service's name.
     name: String,
-    /// What each action of the audit log is called, by its name there.
+    /// The display name of each action of the audit log, by its name there.
     #[schema(value_type = BTreeMap<String, String>)]
     actions: BTreeMap<&'static str, &'static str>,
 }
@@ -75,7 +76,7 @@ pub(super) async fn sign_in(app: &AdminApp, request: Request) -> Result<Reply, P
 /// 204 for a browser that is not: a page that asks this first would otherwise log an error.
 #[utoipa::path(get, path = "/admin/session", tag = "session", security(("operator" = [])), responses(
     (status = 200, description = "The operator", body = SessionDocument),
-    (status = 204, description = "The request has neither a token nor a session's cookie"),
+    (status = 204, description = "The request has neither a token nor a session cookie"),
     (status = 401, description = "`unauthorized`", body = ErrorBody),
 ))]
 pub(super) async fn session(app: &AdminApp, request: Request) -> Result<Reply, Problem> {
@@ -109,7 +110,7 @@ pub(super) async fn sign_out(app: &AdminApp, request: Request) -> Result<Reply, 
     Ok(with_session(no_content(), is_secure(&request.headers), ""))
 }
 
-/// Another site must not sign a browser in with a token of its own: the operator would act under another name.
+/// Another site must not sign a browser in with its own token: the operator would act under another name.
 ///
 /// # Errors
 /// 403 when the browser says that a page of another site sent the request (Fetch Metadata, `Sec-Fetch-Site`).

@@ -51,7 +51,7 @@ pub(super) async fn first_key(app: &App, request: &Request, right: Right) -> Res
     Ok((sender, actor.account))
 }
 
-/// The parameters of a call. What is wrong with them is said only to callers with a live key that has the scope.
+/// The parameters of a call. Only callers with a live key that has the scope see what is wrong with them.
 pub(super) async fn parameters<C: Call>(app: &App, request: &Request, scope: Scope) -> Result<C::Parameters, Problem> {
     match request.parameters::<C>() {
         Ok(parameters) => Ok(parameters),
@@ -59,7 +59,7 @@ pub(super) async fn parameters<C: Call>(app: &App, request: &Request, scope: Sco
     }
 }
 
-/// Checks the key first, so that a caller without a live key that has the scope learns nothing else.
+/// Checks the key first: a caller without a live key that has the scope gets no other information.
 pub(super) async fn after_authorization(
     app: &App,
     request: &Request,

@@ -19,7 +19,7 @@ pub(crate) async fn account_statement(app: &App, request: Request) -> Result<Acc
 pub(crate) async fn account_statement_csv(app: &App, request: Request) -> Result<Reply, Problem> {
     let page = page::<GetStatementCsv>(app, &request).await?;
     let AccountStatementDocument { org_id, period, lines, next, .. } = &page;
-    // Pages after the first begin with the lines.
+    // Pages after the first start with the lines.
     let gap = page.gap.iter().filter(|_| page.after.is_none());
     let columns = [
         "number",
@@ -41,7 +41,7 @@ pub(crate) async fn account_statement_csv(app: &App, request: Request) -> Result
     Ok(csv(&format!("statement-{org_id}-{period}"), columns, rows, next))
 }
 
-/// The row that says what the file lacks.
+/// The row that lists what the file lacks.
 fn gap_cells(gap: &StatementGapDocument) -> [Cell<'_>; 13] {
     let StatementGapDocument { from, until, reason, previous } = gap;
     let log = previous.as_ref().map_or_else(|| "an earlier log".to_owned(), |log| format!("the log {}", log.origin));

@@ -39,11 +39,11 @@ pub(crate) struct App {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) billing_secret: Option<BillingSecret>,
-    /// What admits reports of payments.
+    /// Authenticates reports of payments.
     pub(crate) payments_secret: Option<BillingSecret>,
     /// Who issues tokens of OAuth, if this process offers them.
     pub(crate) issuer: Option<Issuer>,
-    /// What signs receipts of requests, if there is a key.
+    /// Signs receipts of requests, if there is a key.
     pub(crate) receipts: Option<SignedReceipts>,
     /// The log of postings.
     pub(crate) log: Arc<PostingLog>,

@@ -37,7 +37,7 @@ pub(crate) async fn bot_challenge(app: &App, request: Request) -> Result<Reply, 
     let client = request.client()?;
     app.limits.verification(&client)?;
     let (work, address) = (Arc::clone(work), client.ip());
-    // Takes milliseconds, in which the worker would serve no other connection.
+    // Takes milliseconds, during which the worker would serve no other connection.
     let created = tokio::task::spawn_blocking(move || work.challenge(address, SystemClock.now())).await;
     let failed = |error: &dyn Display| {
         tracing::error!(%error, "could not create a bot challenge");

@@ -1,5 +1,5 @@
-//! What the service publishes about itself: what it sells, for agents and directories that look for paid services, and the
-//! keys that its receipts of requests and its log are signed with.
+//! The service's published descriptions: its paid routes, for agents and directories of paid services, and the keys
+//! that sign its receipts of requests and its log.
 
 use metering_core::Error;
 use metering_core::wire::{ErrorBody, ErrorCode, ReceiptKeysDocument};
@@ -12,7 +12,7 @@ use crate::signed_receipts::SignedReceipts;
 /// What can be paid with a request
 ///
 /// The metered routes with their offers, for agents and directories of paid services: `resources` are URLs to try, and
-/// `items` say how each route is called and paid. The offers of a 402 count, not these.
+/// `items` describe how to call and pay each route. The offers of a 402 count, not these.
 #[utoipa::path(get, path = "/.well-known/x402", operation_id = "x402", tag = "descriptions", responses(
     (status = 200, description = "The routes and their offers", content_type = "application/json"),
     (status = 404, description = "`not_found`: the service offers no payments with requests", body = ErrorBody),

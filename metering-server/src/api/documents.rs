@@ -72,7 +72,7 @@ impl Documents {
         })
     }
 
-    /// What the service sells, for a request with these headers; `None` while it offers nothing.
+    /// The service's offers, for a request with these headers; `None` while it offers nothing.
     pub(crate) fn manifest(&self, service: &Service, payments: &SignedPayments, headers: &HeaderMap) -> Option<Reply> {
         let manifest = &self.selling(service, payments)?.manifest;
         Some(with_headers(manifest.reply(headers), vec![("cache-control", "public, max-age=60".to_owned())]))

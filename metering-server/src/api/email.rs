@@ -36,7 +36,7 @@ pub(crate) async fn recovery_link(app: &App, request: Request) -> Result<Recover
     Ok(accepted)
 }
 
-/// The address that a link is asked for, counted towards its limits.
+/// Counts a request for a link towards the limits of its address.
 ///
 /// # Errors
 /// 400 for a body that is not valid; 429 when a limit is reached.
@@ -44,7 +44,8 @@ fn address(app: &App, request: &Request) -> Result<RecoverByEmailRequest, Proble
     let client = request.client()?;
     app.limits.recovery(&client)?;
     let wanted: RecoverByEmailRequest = read(&request.body)?;
-    // Known or not, so that a refusal says nothing about accounts. The service refuses a malformed address.
+    // Counted for unknown addresses too: a refusal must not reveal whether an account exists. The service refuses a
+    // malformed address.
     if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
         app.limits.mail(&client, &email)?;
     }

@@ -23,7 +23,8 @@ pub(crate) async fn invite_member(app: &App, request: Request) -> Result<Invitat
     let (sender, _) = first_key(app, &request, Right::Own).await?;
     let wanted: InviteMemberRequest = read(&request.body)?;
     if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
-        // Each is mail to an address that the account chose: as often as signups send it, whoever's addresses they are.
+        // Each invitation is mail to an address that the account chose, so it has the same limits as mail of signups,
+        // for any address.
         let client = request.client()?;
         app.limits.signup(&client)?;
         app.limits.mail(&client, &email)?;

@@ -17,7 +17,7 @@ use crate::http::{Problem, Reply, json, no_oauth};
 use crate::oauth::{RESOURCE_METADATA, ResourceMetadata, ServerMetadata, published};
 use crate::operations::metrics::counted;
 
-/// What a client says of itself when it registers. Other members are ignored.
+/// A client's metadata at registration. Other members are ignored.
 #[derive(Debug, utoipa::ToSchema)]
 #[allow(dead_code, reason = "describes what `OAuthClient` reads")]
 struct RegistrationRequest {
@@ -37,13 +37,13 @@ struct TokenRequest {
     client_id: Option<String>,
     /// The authorization code.
     code: Option<String>,
-    /// What the code challenge was made of.
+    /// The code verifier.
     code_verifier: Option<String>,
     /// Where the code was sent.
     redirect_uri: Option<String>,
     /// The refresh token.
     refresh_token: Option<String>,
-    /// What the token is for, as in the authorization request.
+    /// The resource that the token is for, as in the authorization request.
     resource: Option<String>,
     /// For token exchange: the key to make a narrower one of.
     subject_token: Option<String>,
@@ -155,7 +155,7 @@ pub(crate) async fn oauth_revoke(app: &App, request: Request) -> Result<Reply, P
     reply(StatusCode::OK, revoked.map(|()| serde_json::json!({})))
 }
 
-/// What protects this service
+/// The authorization server of this service
 ///
 /// OAuth 2.0 protected resource metadata (RFC 9728).
 #[utoipa::path(get, path = "/.well-known/oauth-protected-resource", operation_id = "oauth_service_metadata", tag = "oauth",
@@ -168,14 +168,14 @@ pub(crate) async fn oauth_service_metadata(app: &App, request: Request) -> Resul
     metadata(app, &request, RESOURCE_METADATA, |issuer| ResourceMetadata::new(issuer, "", issuer))
 }
 
-/// What protects the MCP server
+/// The authorization server of the MCP server
 ///
 /// OAuth 2.0 protected resource metadata (RFC 9728), of `/mcp` or `/sse`.
 #[utoipa::path(get, path = "/.well-known/oauth-protected-resource/{endpoint}", operation_id = "oauth_resource_metadata", tag = "oauth",
     params(("endpoint" = String, Path, description = "`mcp` or `sse`", example = "mcp")),
     responses(
         (status = 200, description = "The metadata", content_type = "application/json"),
-        (status = 404, description = "`not_found`: this service offers no OAuth, or nothing is there", body = ErrorBody),
+        (status = 404, description = "`not_found`: this service offers no OAuth, or has nothing at this path", body = ErrorBody),
     )
 )]
 pub(crate) async fn oauth_resource_metadata(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -207,7 +207,7 @@ fn offered<'a>(app: &'a App, request: &Request) -> Result<(OAuth<'a>, String), P
     Ok((oauth, issuer.of(&request.headers)))
 }
 
-/// A document; without OAuth, the response that says so.
+/// A document; without OAuth, the error response.
 fn metadata<T: Serialize>(
     app: &App,
     request: &Request,

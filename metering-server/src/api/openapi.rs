@@ -46,7 +46,7 @@ pub(crate) use description::Description;
         (name = "sessions", description = "Browsers that are signed in on the service's own pages"),
         (name = "oauth", description = "Programs that get a key by its owner's consent (OAuth 2.1)"),
         (name = "recovery", description = "Replacing a lost key with a wallet's signature"),
-        (name = "descriptions", description = "What this service serves, for programs"),
+        (name = "descriptions", description = "A description of this service for programs"),
         (name = "operations", description = "Health and metrics, for operators and monitoring"),
         (name = "internal", description = "Charging over HTTP, for resolvers"),
     ),

@@ -103,12 +103,14 @@ fn explained(reason: NotReady) -> Problem {
         NotReady::Clock(skew) => format!("This machine's clock is {skew} of the database's"),
         NotReady::Chain(id) => format!("Chain {id} cannot be read"),
         NotReady::Stalled(id) => format!("Chain {id} makes no progress, so payments on it are not credited"),
-        NotReady::Prices => "A price version is in force that this server cannot serve; its log says why".to_owned(),
+        NotReady::Prices => {
+            "A price version is in force that this server cannot serve; its log has the reason".to_owned()
+        }
     };
     Problem::new(reason.code(), format!("{message}; the server's log has the cause."))
 }
 
-/// What readiness depends on.
+/// The parts that readiness depends on.
 pub(crate) fn readiness_parts(app: &App) -> Parts<'_> {
     Parts {
         meter: &app.meter,

@@ -31,12 +31,12 @@ pub(crate) async fn pay_internal(app: &App, request: Request) -> Result<Reply, P
 
 async fn bought(app: &App, request: &Request, path: &str) -> Result<Reply, Problem> {
     let sender = request.sender()?;
-    // A caller that may not top up learns nothing more, and pays nothing.
+    // A caller that may not top up gets no further information, and pays nothing.
     app.service.access().authorize(&sender, Scope::TopUp).await?;
     let asked = app.service.offers().resource(path, None, None);
     let payable = Payable::read(&app.service, asked, sender.key.as_ref(), &request.headers)?;
     let bought = app.payments.buy(&app.service, (&sender).into(), payable.payment()).await;
-    // Asking for the offers is not a step of a purchase.
+    // Requesting the offers is not a step of a purchase.
     let bought = if matches!(bought, Err(Error::CreditsForSale)) { bought } else { counted("pay", bought) };
     match bought {
         Ok(Bought { document, receipt }) => {

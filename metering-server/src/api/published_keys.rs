@@ -1,4 +1,4 @@
-//! The public keys as they are published: serialized and compressed once, and not for each request.
+//! The published public keys: serialized and compressed once, not for each request.
 //!
 //! The keys of receipts change with a reload, after which nothing is kept. The epochs of the log are in the store, where the
 //! command line begins new ones.
@@ -40,9 +40,9 @@ struct Kept {
 }
 
 impl PublishedKeys {
-    /// The document; `None` if there are no keys. They are read if that was long ago, or if receipts name another log since:
-    /// `running`. Requests that come meanwhile wait for the same document, or fail with it: a store that fails slowly must not
-    /// be tried once for each of them in turn.
+    /// The document; `None` if there are no keys. They are read if that was long ago, or if receipts name another log
+    /// since: `running`. Concurrent requests wait for the same document, or fail with it: a store that fails slowly must
+    /// not be tried once for each of them in turn.
     ///
     /// # Errors
     /// Those of `read`.

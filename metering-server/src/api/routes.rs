@@ -1,7 +1,7 @@
 //! The table of endpoints.
 //!
-//! What clients call is declared once, in `metering_client::calls`; the endpoints for operators and for programs that read
-//! descriptions, in their handlers' `utoipa::path`.
+//! The calls of clients are declared once, in `metering_client::calls`; the endpoints for operators and for programs
+//! that read descriptions are declared in their handlers' `utoipa::path`.
 
 use std::sync::LazyLock;
 
@@ -140,7 +140,7 @@ pub(crate) fn endpoints_at(path: &str) -> Option<Found<'static, App>> {
     ENDPOINTS.at(path)
 }
 
-/// Whether the path of an endpoint begins with this segment.
+/// Whether the path of an endpoint starts with this segment.
 pub(crate) fn has_first_segment(segment: &str) -> bool {
     ENDPOINTS.iter().any(|endpoint| endpoint.path.split('/').nth(1) == Some(segment))
 }

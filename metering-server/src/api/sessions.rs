@@ -16,7 +16,7 @@ use crate::endpoints::{Request, reply};
 use crate::http::{Problem, Reply};
 use crate::operations::metrics::counted;
 
-/// Stands for the session of the browser that asks, in place of an id.
+/// Means the session of the requesting browser, instead of an id.
 const CURRENT: &str = "current";
 
 pub(crate) async fn create_session(app: &App, request: Request) -> Result<Reply, Problem> {
@@ -30,7 +30,8 @@ pub(crate) async fn sign_in_link(app: &App, request: Request) -> Result<RecoverB
     let client = request.client()?;
     app.limits.recovery(&client)?;
     let wanted: SignInLinkRequest = read(&request.body)?;
-    // Known or not, so that a refusal says nothing about accounts. The service refuses a malformed address.
+    // Counted for unknown addresses too: a refusal must not reveal whether an account exists. The service refuses a
+    // malformed address.
     if let Some(Ok(email)) = wanted.email.as_deref().map(str::parse::<Email>) {
         app.limits.mail(&client, &email)?;
     }

@@ -24,7 +24,7 @@ pub(super) const CHECK: &str = "/envoy.service.auth.v3.Authorization/Check";
 const REQUEST_ID: HeaderName = HeaderName::from_static(REQUEST_ID_HEADER);
 /// Headers of a yes that the service gets. A client's own are removed.
 const FOR_SERVICE: [HeaderName; 2] = [ACCOUNT_HEADER, REQUEST_ID];
-/// Headers of our response that say nothing about the original request.
+/// Headers of our response that have no meaning for the original request.
 const OWN: [HeaderName; 3] = [CACHE_CONTROL, CONTENT_LENGTH, X_CONTENT_TYPE_OPTIONS];
 
 /// Headers of which a response may have several lines, or which the service has, too.
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((head.method.as_str(), head.uri.to_string().as_str()), ("POST", "/authorize/a?b=c"));
         let of = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap());
         assert_eq!((of("host"), of("authorization")), (Some("api.example"), Some("Bearer k")));
-        // What clients say about the target is kept, to be compared.
+        // Headers of clients about the target are kept for comparison.
         assert_eq!((of("x-original-uri"), head.headers.len()), (Some("/a"), 3));
     }
 

@@ -1,7 +1,7 @@
 //! Finds a proxy's original request.
 //!
-//! Proxies say it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by
-//! their own method and a path below `/authorize`. Clients can send these headers too, so all that is said must agree.
+//! Proxies send it in `X-Forwarded-Method` and `X-Forwarded-Uri`, in `X-Original-Method` and `X-Original-URI`, or by
+//! their own method and a path below `/authorize`. Clients can send these headers too, so all of them must agree.
 
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -79,7 +79,7 @@ pub(super) fn once<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Opti
     }
 }
 
-/// What these headers say.
+/// The values of these headers.
 fn said<'h>(headers: &'h HeaderMap, names: &'static [HeaderName; 2]) -> Result<[Option<Said<'h>>; 2], Error> {
     let said = |name: &'static HeaderName| once(headers, name).map(|value| value.map(|value| (name.as_str(), value)));
     Ok([said(&names[0])?, said(&names[1])?])
@@ -147,7 +147,7 @@ mod tests {
             let (method, target) = original(&head("/authorize/", headers), Asking::Grpc).unwrap();
             assert_eq!(format!("{method} {target}"), "POST /", "{headers:?}");
         }
-        // What a client says of its request for `/`.
+        // A client's headers for a request for `/`.
         let table: [Headers<'_>; 3] = [
             &[("x-forwarded-method", "POST"), ("x-forwarded-uri", "/cheap")],
             &[("x-original-method", "POST"), ("x-original-uri", "/cheap")],

@@ -1,7 +1,7 @@
 //! Detects stalled chains. Payments on a chain whose watcher makes no progress are not credited.
 //!
 //! A single failed round is normal and not worth reporting. `/ready` and the log report a chain only when it makes no
-//! progress for a while, whatever the reason: its RPC fails, its blocks cannot be read, or it produces none.
+//! progress for a while, for any reason: its RPC fails, its blocks cannot be read, or it produces none.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

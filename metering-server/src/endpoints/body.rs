@@ -17,7 +17,7 @@ pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
         let any: Result<serde::de::IgnoredAny, _> = serde_json::from_slice(body);
         return Err(any.map_or_else(|error| not_json(&error), |_| Error::field("body", "must be a JSON object").into()));
     }
-    // Keeping track of the field costs more than reading, so only a body that is refused is read for it.
+    // Tracking the field costs more than reading the body, so a body is read again for it only if it is refused.
     if let Ok(request) = serde_json::from_slice(body) {
         return Ok(request);
     }

@@ -25,7 +25,7 @@ use crate::http::{Problem, Reply, json};
 
 const JSON: &str = "application/json";
 
-/// What is wrong with a body that cannot be read.
+/// The error in a body that cannot be read.
 const MALFORMED: [Refusal; 2] = [(ErrorCode::InvalidJson, ""), (ErrorCode::ValidationFailed, "")];
 
 /// The response to a call that succeeded.
@@ -198,7 +198,7 @@ fn file() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary))).into()
 }
 
-/// The schema of a document: by its name, unless it is only a text. Adds what the name stands for to the schemas.
+/// The schema of a document: by its name, unless it is only a text. Adds the schema behind the name to the schemas.
 fn reference<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) -> RefOr<Schema> {
     let schema = if is_text::<T>() {
         T::schema()

@@ -17,8 +17,8 @@ pub(crate) fn share(document: &mut OpenApi) {
     reference(document);
 }
 
-/// Makes the errors of all operations reference the components of [`share`]. What an operation says about its codes
-/// stays with the reference.
+/// Makes the errors of all operations reference the components of [`share`]. An operation's own text about its codes
+/// stays next to the reference.
 pub(crate) fn reference(document: &mut OpenApi) {
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         for (status, response) in &mut operation.responses.responses {

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use metering_core::Error;
 
-/// The value of `name` in the query, if it is there. Other parameters are ignored.
+/// The value of `name` in the query, if present. Other parameters are ignored.
 ///
 /// # Errors
 /// When it is given twice or cannot be parsed.

@@ -19,7 +19,7 @@ pub(crate) struct Request {
     pub(crate) client: Option<ClientAddress>,
     /// The address of the client that the request is made for, also if it comes from within the process.
     pub(crate) address: Option<Address>,
-    /// The session of the browser, for a call with one. It then stands for the key, and no other is read.
+    /// The session of the browser, for a call with one. It then replaces the key, and no other key is read.
     pub(crate) session: Option<SessionCredentials>,
     pub(crate) headers: HeaderMap,
     /// The values of the path's parameters, in order, decoded.
@@ -99,7 +99,7 @@ pub(crate) struct Endpoint<A> {
     /// Whether the last parameter of the path may have slashes.
     pub(super) has_slashes: bool,
     pub(crate) takes_head: bool,
-    /// Whether the session of a signed-in browser may stand for the key.
+    /// Whether the session of a signed-in browser may replace the key.
     pub(crate) takes_session: bool,
 }
 
@@ -146,7 +146,7 @@ impl<A> Endpoint<A> {
         Self { id, ..self }
     }
 
-    /// Whether the session of a signed-in browser may stand for the key.
+    /// Whether the session of a signed-in browser may replace the key.
     pub(crate) fn in_sessions(self, takes_session: bool) -> Self {
         Self { takes_session, ..self }
     }

@@ -76,7 +76,7 @@ impl<'t, A> Found<'t, A> {
         self.endpoints().any(|endpoint| endpoint.takes_head)
     }
 
-    /// Whether the session of a signed-in browser may stand for the key of a request with this method.
+    /// Whether the session of a signed-in browser may replace the key of a request with this method.
     pub(crate) fn takes_session(&self, method: &Method) -> bool {
         self.endpoints().any(|endpoint| endpoint.takes_session && endpoint.method == *method)
     }

@@ -45,7 +45,7 @@ pub(super) struct Destinations {
     metering: bool,
 }
 
-/// What belongs to a part of the service.
+/// A path that belongs to a part of the service.
 struct Claim {
     /// `None` for all paths with the first segment.
     path: Option<&'static str>,
@@ -192,7 +192,7 @@ mod tests {
             (Method::GET, &["/authorized", "/envoy.service.auth.v3.Authorization", "/mcp/", "/messages/x"], "nothing"),
             (Method::GET, &["//", "//mpp/x", "/mppx", "/metering-other", "/favicon.ico/", "/verify/x"], "nothing"),
             (Method::GET, &["/nothing", "/health//", "/keys/%ff"], "nothing"),
-            // What `CONNECT host:port` and `OPTIONS *` have for a path.
+            // The path of `CONNECT host:port` and `OPTIONS *`.
             (Method::CONNECT, &[""], "nothing"),
             (Method::OPTIONS, &["*"], "nothing"),
         ];

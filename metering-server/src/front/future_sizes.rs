@@ -1,4 +1,4 @@
-//! A request's futures are moved about, and stay for as long as it is served: so the common ones must be small. Box what is
+//! A request's futures are moved around and live as long as the request, so the common ones must be small. Box what is
 //! rare, rather than raise a limit.
 
 use bytes::Bytes;

@@ -19,7 +19,7 @@ use crate::http::Response;
 
 pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type ResponseBody = UnsyncBoxBody<Bytes, BodyError>;
-/// What comes next of a body.
+/// The next part of a body.
 pub(crate) type NextFrame<E = BodyError> = Option<Result<Frame<Bytes>, E>>;
 
 /// Whether the head must be sent without waiting for the body: event streams, and other content that is read piece by

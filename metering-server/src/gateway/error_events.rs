@@ -1,4 +1,4 @@
-//! Streams that end too early say so: their last event is an error in the shape of their route.
+//! Streams that end too early end with an error event in the shape of their route.
 //!
 //! Clients of such a stream cannot see why it ended. An event can only follow a whole one, in an event stream that is
 //! not encoded and whose length is not announced.
@@ -19,7 +19,7 @@ use metering_core::wire::{ErrorBody, ErrorCode};
 use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody, has_plain_events};
 use crate::http::Response;
 
-/// Says why this service ended a stream, once it has.
+/// Why this service ended a stream, once it has.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndedEarly(Arc<OnceLock<ErrorCode>>);
 
@@ -66,7 +66,7 @@ impl ErrorEvents {
     }
 }
 
-/// What happened, and what it means for the client's money.
+/// The error, and its effect on the client's money.
 const fn message(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthorized => {
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client gets from a stream with these pieces, and whether it ends with an error.
+    /// The client's view of a stream with these pieces, and whether it ends with an error.
     async fn sent(
         kind: &'static str,
         pieces: Vec<Result<&'static str, BodyError>>,

@@ -62,7 +62,7 @@ pub(crate) struct HttpUpstream {
     /// Whether to send the client's `Host` to the upstream instead of the upstream's own.
     preserve_host: bool,
     response_timeout: Duration,
-    /// What the log calls it, if it is one of several.
+    /// Its name in the log, if it is one of several.
     name: Option<Box<str>>,
     /// The headers that are added to its requests, if they are not those of the default upstream.
     added: Option<Arc<[(HeaderName, HeaderValue)]>>,
@@ -127,7 +127,7 @@ impl HttpUpstream {
         self.attempt(head, body, streams, self.response_timeout).map_err(|unserved| unserved.problem)
     }
 
-    /// The same, with the time in which it has to start its response.
+    /// The same, with a timeout for the start of its response.
     ///
     /// # Errors
     /// The same, and whether another upstream may get the request.

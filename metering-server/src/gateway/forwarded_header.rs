@@ -1,4 +1,4 @@
-//! `Forwarded` (RFC 7239): who asked, and for which address, as one header for the upstream.
+//! `Forwarded` (RFC 7239): the client and the requested address, as one header for the upstream.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -74,7 +74,7 @@ pub(crate) fn list<'r>(received: &'r HeaderMap, name: &HeaderName) -> Option<Cow
     (!list.is_empty()).then_some(list)
 }
 
-/// What the proxy that is nearest to the client said about it under this name, such as `proto`.
+/// The parameter with this name, such as `proto`, from the proxy that is nearest to the client.
 pub(crate) fn of_client(received: &HeaderMap, name: &str) -> Option<String> {
     let list = list(received, &header::FORWARDED)?;
     let mut pairs = list.split(',').next()?.split(';').filter_map(|pair| pair.split_once('='));

@@ -62,11 +62,11 @@ pub(crate) fn forwarded(
 const SPOIL_REPORTS: [&str; 6] =
     ["accept-encoding", "range", "if-range", "if-none-match", "if-match", "if-modified-since"];
 
-/// Asks the upstream for a response whose report can be read: with trailers if it may be there, and without encoding if
-/// it is in the body.
+/// Requests a response whose usage report can be read: with trailers if the report may be there, and unencoded if it is
+/// in the body.
 pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
     if report.needs_body() {
-        // Whatever makes the upstream encode the body, or send only a part or none of it.
+        // Headers that make the upstream encode the body, or send only a part or none of it.
         let spoils: Vec<_> = headers.keys().filter(|name| is_any_of(&SPOIL_REPORTS, name.as_str())).cloned().collect();
         for name in spoils {
             headers.remove(name);
@@ -79,7 +79,7 @@ pub(crate) fn ask_for_report(headers: &mut HeaderMap, report: &Report) {
     }
 }
 
-/// Removes what the client must not get from the headers of a response.
+/// Removes headers of a response that the client must not get.
 pub(crate) fn clean_response(headers: &mut HeaderMap) {
     remove(headers, &NOT_RETURNED);
     headers.reserve(ADDED);
@@ -87,7 +87,7 @@ pub(crate) fn clean_response(headers: &mut HeaderMap) {
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// Removes what the client must not get from the trailers of a response.
+/// Removes trailers of a response that the client must not get.
 pub(crate) fn clean_trailers(trailers: &mut HeaderMap) {
     remove(trailers, &NOT_RETURNED);
 }
@@ -137,7 +137,7 @@ mod tests {
         PublicAddress::find(incoming, None, scheme, None)
     }
 
-    /// What the client gets of a response with these headers.
+    /// The headers that the client gets of a response with these headers.
     fn returned(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut headers = map(pairs);
         clean_response(&mut headers);

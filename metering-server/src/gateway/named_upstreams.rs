@@ -1,8 +1,8 @@
 //! The upstreams that routes name: which one gets a request, and which one next if it fails.
 //!
-//! A request goes on to the next upstream only while nothing of a response has been passed on, and within the time that
-//! one upstream has to start its response: an attempt with an idempotency key counts as in progress for that long. If the
-//! failed upstream may have got the request, its method must be idempotent, unless the route says that it may be retried.
+//! A request goes on to the next upstream only while no part of a response has been forwarded, and within the time that
+//! one upstream has to start its response: an attempt with an idempotency key counts as in progress for that long. If
+//! the failed upstream may have got the request, its method must be idempotent, unless the route allows retries.
 
 mod choice;
 mod condition;
@@ -170,7 +170,7 @@ impl NamedUpstreams {
         out
     }
 
-    /// Remembers which upstream served a request, if its response says so. Call it once the response has its headers.
+    /// Records which upstream served a request, if its response names it. Call it once the response has its headers.
     pub(crate) fn note(&self, response: &Response) {
         if self.all.is_empty() {
             return;

@@ -15,7 +15,7 @@ use crate::config::{ConfigError, GatewayConfig};
 use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody};
 use crate::http::Response;
 
-/// What the configuration says about headers, for all routes.
+/// The configured rules for headers, for all routes.
 #[derive(Debug, Default)]
 pub(crate) struct HeaderSettings {
     removed: RemovedHeaders,
@@ -89,7 +89,7 @@ impl PassedHeaders {
     }
 
     fn drops_from_response(&self, name: &str) -> bool {
-        // What the upstream sent under these names was dropped before: they are our own.
+        // Headers of the upstream with these names were dropped before: these names are ours.
         !is_of_gateway(name) && (self.gateway.removed.response.matches(name) || self.route.response.matches(name))
     }
 

@@ -103,14 +103,14 @@ impl<'a> PublicAddress<'a> {
         first(&self.scheme)
     }
 
-    /// The host, with its port unless it is that of the scheme. `None` if it is not known, or malformed.
+    /// The host, with its port unless it is that of the scheme. `None` if it is unknown or malformed.
     pub(crate) fn authority(&self) -> Option<Cow<'_, str>> {
         let host = HostAndPort::read(self.host.as_ref()?.to_str().ok()?)?;
         let port = host.port.or_else(|| first(self.port.as_deref()?).parse().ok());
         Some(host.with_port(port.filter(|port| *port != default_port(self.scheme()))))
     }
 
-    /// The URL of a path here: absolute, unless the host is not known.
+    /// The URL of a path here: absolute, unless the host is unknown.
     pub(crate) fn url_of(&self, path: &str) -> String {
         match self.authority() {
             Some(authority) if matches!(self.scheme(), "http" | "https") => {
@@ -121,7 +121,7 @@ impl<'a> PublicAddress<'a> {
     }
 }
 
-/// What a trusted proxy says.
+/// The values from a trusted proxy.
 #[derive(Default)]
 struct Said<'a> {
     scheme: Option<Cow<'a, str>>,

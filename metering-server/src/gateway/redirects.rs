@@ -43,7 +43,7 @@ impl Redirects {
     /// The public URL of a location at the upstream; `None` for any other one.
     fn rewritten(&self, location: &str, public: &PublicAddress<'_>) -> Option<String> {
         if location.starts_with('/') && !location.starts_with("//") {
-            // Without a host, it is relative to the URL that the client used, where the prefix is not known.
+            // Without a host, it is relative to the URL that the client used, whose prefix is unknown.
             let path = location.strip_prefix(&self.prefix).filter(|rest| !self.prefix.is_empty() && is_path(rest))?;
             return Some(public.url_of(&rooted(path)));
         }
@@ -60,7 +60,7 @@ impl Redirects {
         Some(public.url_of(&format!("{path}{}", &url[Position::AfterPath..])))
     }
 
-    /// Whether a URL is one of the upstream. Services that learn that the client used `https` often write it before
+    /// Whether a URL is one of the upstream. Services that detect that the client used `https` often put it before
     /// their own host.
     fn is_at(&self, url: &Url) -> bool {
         let is_default = url.port().is_none() && matches!(self.port, Some(80 | 443));

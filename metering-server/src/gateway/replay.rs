@@ -53,7 +53,7 @@ pub(super) struct Replayable {
     credentials: Credentials,
     address: Option<ClientAddress>,
     connection: Option<Connection>,
-    /// What its client may have kept of the response.
+    /// The part of the memory budget that the response may use.
     share: BodyShare,
 }
 
@@ -85,7 +85,7 @@ impl Replayable {
     }
 }
 
-/// What stands for the key of a request whose payment has an id (`payment-identifier` of x402): exactly this payment.
+/// The substitute for the key of a request whose payment has an id (`payment-identifier` of x402): the payment itself.
 /// Others can read it on the chain, but not its id, so only its client gets the response.
 fn paid_key(service: &Service, route: &Route, key: Option<KeyHash>, head: &Parts) -> Option<KeyHash> {
     // A feed without an end would go on after its client.
@@ -156,7 +156,7 @@ impl Replays {
 /// A request that is being served.
 struct Served<F> {
     serving: F,
-    /// What its client may have kept of the response.
+    /// The part of the memory budget that the response may use.
     share: BodyShare,
 }
 
@@ -244,7 +244,7 @@ where
     }
 }
 
-/// The recording does not know its length, so the head has to say it.
+/// The recording has no length, so the head must have it.
 fn announce_length(head: &mut http::response::Parts, length: Option<u64>) {
     let has_body = !head.status.is_informational() && !matches!(head.status.as_u16(), 204 | 304);
     if let Some(length) = length.filter(|_| has_body) {

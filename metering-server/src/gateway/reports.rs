@@ -59,7 +59,7 @@ pub(super) struct ByUsage {
     pub(super) hides: Option<Hides>,
     /// The length of its body in bytes.
     pub(super) request_bytes: u64,
-    /// What its client may have kept of the response.
+    /// The part of the memory budget that the response may use.
     pub(super) share: BodyShare,
 }
 
@@ -113,7 +113,7 @@ impl Reports {
         response.await.unwrap_or_else(|_| Err(Error::Internal.into()))
     }
 
-    /// The requests whose responses did not say what they cost.
+    /// The requests whose responses did not report their cost.
     pub(crate) fn unreported(&self) -> &Unreported {
         &self.unreported
     }

@@ -100,7 +100,7 @@ impl Accepted {
         let connection = connection.unwrap_or_else(Connection::new);
         let switched = connection.switches();
         let copying = async move {
-            // Dropped last: until then it counts as one of the client's connections.
+            // Drop it last: until then the connection counts towards the client's limit.
             let _held = (switched, in_flight_slot);
             match client.await {
                 Ok(client) => {

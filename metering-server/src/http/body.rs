@@ -18,7 +18,7 @@ use crate::operations::metric::counter;
 /// `Retry-After` when there is no memory for a body, in seconds.
 const RETRY_SECONDS: u64 = 1;
 
-/// How request bodies are read, and how much of them may be kept.
+/// How request bodies are read, and how much memory they may use.
 #[derive(Debug, Clone)]
 pub(crate) struct Bodies {
     pace: Pace,
@@ -36,7 +36,7 @@ impl Bodies {
         Self { pace, budget }
     }
 
-    /// What may be kept of bodies.
+    /// The limits on buffered bodies.
     #[must_use]
     pub(crate) fn budget(&self) -> &BodyBudget {
         &self.budget

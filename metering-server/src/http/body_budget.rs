@@ -2,8 +2,8 @@
 //! sent.
 //!
 //! There is one budget for the process, and a share of it for each client address. Kept bytes have a permit, which
-//! returns to the budget when the bytes are dropped, wherever that happens. Requests may use all of it. Responses are
-//! kept only to improve them, and can be passed on instead, so they may use half.
+//! returns to the budget when the bytes are dropped. Requests may use all of it. Responses are kept only to improve
+//! them, and can be passed on instead, so they may use half.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -64,7 +64,7 @@ pub(crate) enum Exhausted {
 }
 
 impl BodyBudget {
-    /// A budget of `most` bytes, of which the bodies of one client address (a /64 of IPv6) may take `most_per_client`.
+    /// A budget of `most` bytes; the bodies of one client address (a /64 of IPv6) may take `most_per_client` of them.
     #[must_use]
     pub(crate) fn new(most: usize, most_per_client: usize) -> Self {
         Self(Arc::new(Shared { most, most_per_client, taken: Mutex::default() }))
@@ -116,7 +116,7 @@ impl fmt::Debug for BodyBuffer {
 }
 
 impl BodyBuffer {
-    /// Adds bytes to a body that will have at most `most` bytes, as far as is known.
+    /// Adds bytes to a body that will have at most `most` bytes, as far as the caller knows.
     ///
     /// # Errors
     /// When the budget is exhausted. Nothing was added.

@@ -1,7 +1,7 @@
 //! How fast a request's body has to arrive.
 //!
-//! Two rules, as in Apache's `mod_reqtimeout`: the client may pause for so long between two reads, and on average,
-//! after that long, it must have sent so much. A slow but steady upload passes; one byte every few seconds does not.
+//! Two rules, as in Apache's `mod_reqtimeout`: a maximum pause between two reads, and a minimum average rate after that
+//! time. A slow but steady upload passes; one byte every few seconds does not.
 
 use std::time::Duration;
 

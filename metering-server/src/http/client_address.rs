@@ -3,7 +3,7 @@
 //! Anyone can write anything into `X-Forwarded-For`; only what trusted proxies appended can be trusted. Each proxy
 //! appends the address that called it. So the search starts at the connection's peer and walks the list from right to
 //! left as long as the current address is a trusted proxy. An entry that does not parse cannot be trusted and ends the
-//! walk. The client is then the last address read: the nearest one that is known to be involved.
+//! walk. The client is then the last address read: the nearest one that is certainly involved.
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

@@ -54,7 +54,7 @@ impl ClientStream {
             if count == 0 || count == N || seen[..count] != bytes[..count] {
                 return Ok(seen == bytes);
             }
-            // What was received makes the socket readable, so there is no event to wait for.
+            // Received data keeps the socket readable, so there is no event to wait for.
             sleep(PEEK_PAUSE).await;
         }
         Ok(false)
@@ -77,7 +77,7 @@ impl ClientStream {
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client stopped reading its response")))
     }
 
-    /// Checks whether the client half-closed or reset the connection, without consuming what it sent.
+    /// Checks whether the client half-closed or reset the connection, without consuming its data.
     fn check_half_close(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         let mut byte = [0];
         match self.socket.poll_peek(context, &mut ReadBuf::new(&mut byte)) {

@@ -18,7 +18,8 @@ use crate::http::reply::{Reply, Response, bytes, into_response, with_headers};
 
 /// Shorter bodies fit into one packet without compression.
 const WORTHWHILE_BYTES: usize = 1_024;
-/// Compressing a longer body takes about a millisecond or more, in which its worker would serve no other connection.
+/// Compressing a longer body takes about a millisecond or more, during which its worker would serve no other
+/// connection.
 const LONG_BYTES: usize = 64 * 1_024;
 /// How many hexadecimal digits of the content's hash make up the ETag.
 const TAG_DIGITS: usize = 16;

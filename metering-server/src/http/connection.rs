@@ -39,11 +39,11 @@ struct Shared {
     stalled_since: AtomicU64,
     /// Whether it is encrypted.
     secure: AtomicBool,
-    /// Whether requests share it (HTTP/2), or it no longer speaks HTTP. What is read then says nothing about its state.
+    /// Whether requests share it (HTTP/2), or it no longer speaks HTTP. What is read then does not show its state.
     shared: AtomicBool,
     half_closed: CancellationToken,
     cut: CancellationToken,
-    /// What the connection has switched to, if it no longer speaks HTTP.
+    /// The protocol that the connection has switched to, if it no longer speaks HTTP.
     switched: OnceLock<TaskTracker>,
 }
 
@@ -97,7 +97,7 @@ impl Connection {
         self.0.secure.store(true, Ordering::Relaxed);
     }
 
-    /// Records that requests share the connection: from now on, its state is what they say it is.
+    /// Records that requests share the connection: from now on, they set its state.
     pub(super) fn is_shared(&self) {
         self.0.shared.store(true, Ordering::Relaxed);
     }

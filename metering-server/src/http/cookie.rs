@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderValue, header};
 
 use crate::http::reply::Reply;
 
-/// The value of a cookie that came with a request. `None` also when it came with two values: another host of the domain can
-/// set a cookie of the same name, even for one path only, and nothing says which is ours.
+/// The value of a cookie that came with a request. `None` also when it came with two values: another host of the domain
+/// can set a cookie of the same name, even for one path only, and the request does not show which is ours.
 pub(crate) fn cookie<'h>(headers: &'h HeaderMap, wanted: &str) -> Option<&'h str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

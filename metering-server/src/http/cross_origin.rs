@@ -44,7 +44,8 @@ impl CrossOrigin {
         headers.get(header::ORIGIN).is_some_and(|origin| self.origins.contains(origin))
     }
 
-    /// Whether a request is the preflight of a page that may call: its browser asks for itself, without credentials.
+    /// Whether a request is the preflight of a page that may call: the browser sends it on its own behalf, without
+    /// credentials.
     pub(crate) fn answers<B>(&self, request: &Request<B>) -> bool {
         self.allows(request.headers()) && is_preflight(request)
     }

@@ -261,7 +261,7 @@ fn as_http1<B>(mut request: Request<B>) -> Request<B> {
 }
 
 fn sending(response: Response, connection: &Connection, in_progress: ActiveRequest) -> Response {
-    // Until hyper asks for more, it waits for the client.
+    // Until hyper reads more, it waits for the client.
     in_progress.is_blocked(true);
     let cut = Box::pin(connection.was_cut());
     response.map(|body| Sending { body, in_progress, cut }.boxed_unsync())

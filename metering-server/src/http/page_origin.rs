@@ -1,5 +1,5 @@
-//! Which page a browser's request comes from: it says so in `Sec-Fetch-Site` (Fetch Metadata) and `Origin`, which no script
-//! can set.
+//! Which page a browser's request comes from: the browser sends that in `Sec-Fetch-Site` (Fetch Metadata) and `Origin`,
+//! which no script can set.
 
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
@@ -8,8 +8,8 @@ use metering_core::access::is_own_machine;
 
 const SITE: &str = "sec-fetch-site";
 
-/// Whether the browser says that a page of another site or origin sent the request. Older browsers only say so in `Origin`;
-/// programs say nothing.
+/// Whether a page of another site or origin sent the request, according to the browser. Older browsers send only
+/// `Origin`; programs send neither.
 pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     match (headers.get(SITE), headers.get(ORIGIN)) {
         (Some(site), _) => !matches!(site.as_bytes(), b"same-origin" | b"none"),
@@ -18,8 +18,8 @@ pub(crate) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether a request with a cookie comes from a page of the origin that it is sent to. A browser that says nothing, since it
-/// is old, can only read.
+/// Whether a request with a cookie comes from a page of the origin that it is sent to. An old browser, which sends
+/// neither, can only read.
 pub(crate) fn is_from_here<B>(request: &Request<B>) -> bool {
     let headers = request.headers();
     if let Some(site) = headers.get(SITE) {

@@ -60,7 +60,7 @@ pub(crate) fn with_headers<B>(
 ) -> http::Response<B> {
     for (name, value) in headers {
         match HeaderValue::try_from(value) {
-            // Each challenge has a line of its own.
+            // Each challenge has its own line.
             Ok(value) if name == CHALLENGE_HEADER => {
                 response.headers_mut().append(HeaderName::from_static(name), value);
             }

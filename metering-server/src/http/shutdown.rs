@@ -1,4 +1,4 @@
-//! How the parts of a server learn that it stops.
+//! Notifies the parts of a server that it is stopping.
 
 use tokio_util::sync::CancellationToken;
 

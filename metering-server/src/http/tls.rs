@@ -31,7 +31,7 @@ const PLAIN_MAX_BYTES: u64 = 64 * 1024;
 const PLAIN_RESPONSE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n\
     Content-Length: 59\r\nConnection: close\r\n\r\nThis address serves HTTPS only: use a URL with https://...\n";
 
-/// What a listener needs to serve HTTPS. Clones share the certificate.
+/// A listener's TLS configuration. Clones share the certificate.
 #[derive(Debug, Clone)]
 pub(crate) struct Tls {
     acceptor: Arc<ServerConfig>,

@@ -35,7 +35,7 @@ where
     response
 }
 
-/// Reads a body and keeps nothing of it. Returns whether all of it arrived.
+/// Reads a body and discards it. Returns whether all of it arrived.
 async fn discard<B: Body<Data = Bytes>>(body: B) -> bool {
     let mut body = pin!(body);
     loop {

@@ -1,7 +1,7 @@
-//! Worker threads: each has a runtime of its own and serves its share of the connections, so that one thread serves a
+//! Worker threads: each has its own runtime and serves its share of the connections, so one thread serves a whole
 //! request. Only commits and blocking work run elsewhere.
 //!
-//! What a request spawns runs on its worker too, so stop the workers last.
+//! Tasks of a request run on its worker too, so stop the workers last.
 
 use std::cell::Cell;
 use std::io;
@@ -24,7 +24,7 @@ const BLOCKED_THREADS: Duration = Duration::from_secs(1);
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 thread_local! {
-    /// This thread's worker number, from 1; 0 if it is no worker.
+    /// This thread's worker number, from 1; 0 if it is not a worker.
     static PLACE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -141,7 +141,7 @@ mod tests {
         Workers::start(NonZeroUsize::new(count).unwrap()).unwrap()
     }
 
-    /// A connection that is open until it is told to end.
+    /// A connection that stays open until it is closed from outside.
     struct Open {
         place: usize,
         end: oneshot::Sender<()>,
@@ -179,7 +179,7 @@ mod tests {
         let mut places: Vec<_> = connections.iter().map(|connection| connection.place).collect();
         places.sort_unstable();
         assert_eq!(places, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4]);
-        assert_eq!(Workers::place(), 0, "the test's thread is no worker");
+        assert_eq!(Workers::place(), 0, "the test's thread is not a worker");
     }
 
     #[tokio::test]

@@ -1,8 +1,8 @@
 //! The last checkpoint that was signed, kept next to the key: `KEY_FILE.last`. If an old backup is restored, its log is
 //! shorter than the one that others have seen, and signing it would create a fork.
 //!
-//! While the key is being rotated, it is next to both keys, and the later one counts: the new key must not sign what the
-//! old one would refuse, nor the other way round if the operator goes back.
+//! While the key is being rotated, it is next to both keys, and the later one counts: the new key must not sign what
+//! the old one would refuse, and vice versa if the operator reverts the rotation.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -35,7 +35,7 @@ impl Rollback {
 #[derive(Debug)]
 pub(super) struct LastSigned {
     files: Vec<KeptFile>,
-    /// What the files have; only the last one once something was signed.
+    /// The checkpoints in the files; after a signature, only the last one.
     checkpoints: Vec<Checkpoint>,
     is_everywhere: bool,
 }
@@ -116,7 +116,7 @@ impl LastSigned {
             .map_err(|_| Rollback::other_entries(epoch))
     }
 
-    /// Remembers a checkpoint that another node published, if the proof leads from it to the epoch. This node may sign
+    /// Stores a checkpoint that another node published, if the proof leads from it to the epoch. This node may sign
     /// next, and must notice if an old backup is restored before it does.
     ///
     /// # Errors
@@ -296,10 +296,10 @@ mod tests {
             assert!(last.size(&of(3)).is_err());
             assert_eq!(last.size(&of(5)).unwrap(), 4);
         }
-        // Only one of the files was written: the later checkpoint counts, whichever file has it.
+        // Only one of the files was written: use the later checkpoint of the two.
         LastSigned::read([old.as_path()]).unwrap().remember(&head("api.example.com/log/2", 5)).await.unwrap();
         assert!(both().size(&of(4)).is_err());
-        // A new key file that was used with another log before does not hide what the old one has.
+        // A new key file that was used with another log before does not hide the old one's checkpoint.
         LastSigned::read([new.as_path()]).unwrap().remember(&head("test.example.com/log/7", 1)).await.unwrap();
         assert!(both().size(&of(4)).is_err());
         assert_eq!(both().size(&of(5)).unwrap(), 5);

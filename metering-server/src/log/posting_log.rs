@@ -11,7 +11,8 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::config::{Config, ConfigError, LogKeys};
 
-/// How many tiles are read at once. A tile that is not stored in its served form takes up to a millisecond to read.
+/// How many tiles are read concurrently. A tile that is not stored in its served form takes up to a millisecond to
+/// read.
 const READS_MAX: usize = 8;
 
 /// This process's view of the log of postings.
@@ -47,7 +48,7 @@ impl PostingLog {
         self.running.subscribe()
     }
 
-    /// The epochs with their verifier keys; none if this process does not know the keys.
+    /// The epochs with their verifier keys; none if this process does not have the keys.
     ///
     /// # Errors
     /// When the store fails.
@@ -57,8 +58,8 @@ impl PostingLog {
         Ok(epochs.into_iter().filter_map(|epoch| document(keys, &self.public_url, epoch)).collect())
     }
 
-    /// What signs the checkpoints of an epoch: a key, and during a rotation the one before it. `None` if its origin cannot
-    /// be the name of a key.
+    /// The keys that sign the checkpoints of an epoch: the current one, and during a rotation the previous one. `None`
+    /// if its origin cannot be the name of a key.
     pub(super) fn signers(&self, epoch: &LogEpoch) -> Option<Vec<NoteSigner>> {
         let name = KeyName::new(epoch.origin.as_str()).ok()?;
         let keys = self.keys.as_ref()?.signing();

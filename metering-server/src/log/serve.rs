@@ -62,7 +62,7 @@ fn reply(path: LogPath, content: Bytes) -> Reply {
         LogPath::Tile(tile) | LogPath::Entries(tile) if tile.is_full() => {
             ("application/octet-stream", "public, max-age=31536000, immutable")
         }
-        // Nobody requests it once there is a wider one.
+        // No client requests it once there is a wider one.
         LogPath::Tile(_) | LogPath::Entries(_) => ("application/octet-stream", "public, max-age=3600"),
     };
     let reply = bytes(StatusCode::OK, HeaderValue::from_static(media), content);

@@ -99,7 +99,7 @@ impl LogTask {
         }
     }
 
-    /// Makes rounds until shutdown; none any more once the log must not be signed.
+    /// Makes rounds until shutdown, or until the log must not be signed any more.
     async fn repeat(&mut self, shutdown: &Shutdown) {
         let mut is_stopped = false;
         loop {
@@ -227,7 +227,7 @@ impl LogTask {
         Ok(())
     }
 
-    /// Checks that the log continues what was signed last.
+    /// Checks that the log continues the last signed checkpoint.
     async fn check(&self, epoch: &LogEpoch) -> Result<(), Fault> {
         let proof = self.log.reader.prove_consistency(epoch, self.last.size(epoch)?, epoch.size).await;
         let proof = proof.map_err(|error| match error {
@@ -300,7 +300,7 @@ impl LogTask {
     }
 }
 
-/// The checkpoint of a head, which nobody has signed yet.
+/// The checkpoint of a head, not signed yet.
 fn checkpoint(head: &LogEpoch) -> Result<Checkpoint, Fault> {
     let checkpoint = Checkpoint::new(head.origin.as_str(), head.size, TreeHash::from_bytes(head.root));
     checkpoint.map_err(|error| unfit(head, &error))

@@ -56,11 +56,11 @@ pub(super) struct Witnesses {
     known: Vec<Known>,
 }
 
-/// A witness, and what is known about it.
+/// A witness and its last known state.
 #[derive(Debug)]
 struct Known {
     witness: LogWitness,
-    /// The size that it cosigned last, as far as is known.
+    /// The size that it cosigned last, as far as this process knows.
     size: u64,
     paused_until: Option<Instant>,
 }

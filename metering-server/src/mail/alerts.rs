@@ -33,7 +33,7 @@ impl AlertMail {
         Self { service, transport, letterhead, slots: Semaphore::new(AT_ONCE) }
     }
 
-    /// Mails an event of an account, once. Customers see why it failed, so that says nothing about the mail server.
+    /// Mails an event of an account, once. Customers see this reason, so it reveals nothing about the mail server.
     pub(crate) async fn send(&self, account: &AccountId, to: &Email, event: &str, body: &[u8]) -> AttemptOutcome {
         let outcome = self.attempt(account, to, event, body).await;
         let counted = if matches!(outcome, AttemptOutcome::Delivered { .. }) { "sent" } else { "failed" };

@@ -108,7 +108,7 @@ impl Delivery {
         sent.map(|()| true).map_err(|unsent| Trouble { may_pass: unsent.may_pass, why: unsent.to_string() })
     }
 
-    /// The message of a parcel. A store in trouble is asked again.
+    /// The message of a parcel. If the store fails, the query is retried.
     async fn write(&self, parcel: &mut Parcel) -> Result<Option<Message>, Trouble> {
         let prepared = self.service.emails().prepare(&parcel.request).await;
         let mail = prepared.map_err(|error| Trouble { may_pass: true, why: error.to_string() })?;

@@ -38,7 +38,7 @@ const TEMPLATES: [(&str, &str); 14] = [
     ("sign_off.txt", include_str!("../../assets/mail/sign_off.txt")),
 ];
 
-/// What all messages of a service have in common.
+/// The parts that all messages of a service share.
 #[derive(Debug)]
 pub(crate) struct Letterhead {
     from: Mailbox,

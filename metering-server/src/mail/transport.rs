@@ -72,8 +72,8 @@ impl Unsent {
         } else if let Some(cause) = error.source().map(ToString::to_string).filter(|cause| !why.contains(cause)) {
             why = format!("{why}: {cause}");
         }
-        // What the client refuses, such as a server without STARTTLS or without a known way to log in, is decided by
-        // the configuration. A certificate may be renewed, and a connection may work again.
+        // The client refuses servers that do not match the configuration, such as those without STARTTLS or a known way
+        // to log in. A certificate may be renewed, and a connection may work again.
         Self { may_pass: !error.is_client(), why }
     }
 }

@@ -1,4 +1,4 @@
-//! Limits what a session owes its client: calls in progress, and responses that the client has not read.
+//! Limits the backlog of a session: calls in progress, and responses that the client has not read.
 //!
 //! A client may post calls and never read the responses, which are kept until they are read. So both count until a
 //! response is being sent. Cancelling a call that already has its response does not free its slot.

@@ -27,7 +27,7 @@ pub(crate) struct Caller {
     pub(crate) key: Option<ApiKey>,
     /// Where the caller's requests come from.
     pub(crate) address: Option<ClientAddress>,
-    /// Without a key, the client's network stands for it.
+    /// Without a key, the client's network takes its place.
     pub(crate) account: AccountKey,
     pub(crate) has_credit: bool,
     /// The scopes of an access token; `None` for a key, and where accounts are elsewhere: see
@@ -52,16 +52,16 @@ pub(crate) enum Accounts {
     Elsewhere(Client),
 }
 
-/// Why there is no caller.
+/// Why the caller could not be identified.
 #[derive(Debug)]
 pub(crate) enum NoCaller {
     /// The key is not live, or may not be used from there.
     Refused(Problem),
-    /// Unknown at the moment. The text says why, without secrets.
+    /// Unknown at the moment. The text has the reason, without secrets.
     Unknown(String),
 }
 
-/// Where services list what can be paid for. There is nothing at this path while a service offers nothing.
+/// Where services list their paid routes. There is nothing at this path while a service offers nothing.
 const OFFERED: &str = "/.well-known/x402";
 
 /// The caller of a request, if its key is live and may be used from there, or if it has none and calls can be paid for.
@@ -168,7 +168,7 @@ impl From<Error> for NoCaller {
 }
 
 /// The caller with this key, read from the service's balance document. If a service sends another format, the key is
-/// still live, and its hash stands for its account.
+/// still live, and its hash takes the place of its account.
 fn caller(key: &ApiKey, document: &[u8]) -> Caller {
     let (account, has_credit) = match serde_json::from_slice::<Balance>(document) {
         Ok(balance) => (balance.org_id, is_positive(balance.credit_balance.get())),
@@ -177,7 +177,7 @@ fn caller(key: &ApiKey, document: &[u8]) -> Caller {
     Caller { key: Some(key.clone()), address: None, account, has_credit, token: None }
 }
 
-/// The key's hash, in place of an account that is not known.
+/// The key's hash, if the account is unknown.
 fn stand_in(key: &ApiKey) -> AccountKey {
     hex::encode(key.hash().as_bytes()).into()
 }

@@ -168,7 +168,7 @@ mod tests {
             ("api.example", "https://api.example", true),
             // Without TLS, anyone on the network path can inject content into that page.
             ("api.example", "http://api.example", false),
-            // Allowed as a host, which says nothing about its pages.
+            // Allowed as a host, but not as an origin of pages.
             ("extra.example", "https://extra.example", false),
         ];
         for (host, origin, admitted) in table {

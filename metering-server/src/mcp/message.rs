@@ -26,7 +26,7 @@ const CANCELLED: &str = "notifications/cancelled";
 /// The header with the version of MCP that a request is of.
 const VERSION_HEADER: &str = "mcp-protocol-version";
 
-/// What a message is about, as far as it matters outside of rmcp.
+/// The kind of a message, as far as it matters outside of rmcp.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A call, which has this id.
@@ -37,7 +37,7 @@ pub(super) enum Subject {
     Subscription,
     /// The end of a call with this id.
     Cancelled(RequestId),
-    /// Something else, or nothing that can be read. rmcp says what is wrong with it.
+    /// Something else, or unreadable. rmcp reports what is wrong with it.
     Other,
 }
 
@@ -134,8 +134,8 @@ pub(super) fn unsupported_version(headers: &HeaderMap, body: &[u8], spoken: &[Pr
     Some(json(StatusCode::BAD_REQUEST, &JsonRpcError::new(Some(request.id), error)))
 }
 
-/// Moves the credential of MPP from `_meta` of the message, where it may be too (draft-payment-transport-mcp-00, "Metadata
-/// Placement"), to that of its parameters, where tools read it. What is there already stays.
+/// Moves the credential of MPP from `_meta` of the message, where it may be too (draft-payment-transport-mcp-00,
+/// "Metadata Placement"), to that of its parameters, where tools read it. Existing members are kept.
 pub(super) fn with_nested_credential(body: Bytes) -> Bytes {
     let is_at_root = serde_json::from_slice(&body).is_ok_and(|Root { meta }| meta.is_some());
     if !is_at_root {

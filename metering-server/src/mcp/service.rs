@@ -53,7 +53,7 @@ impl Transport for OtherProcesses {
         {
             request.headers_mut().insert("x-forwarded-for", address);
         }
-        // No route of a catalogue begins with a segment of the account API.
+        // No route of a catalogue starts with a segment of the account API.
         let of_account = request.uri().path().split('/').nth(1).is_some_and(|first| ACCOUNT_API.contains(&first));
         if of_account { self.metering.send(request).await } else { self.gateway.send(request).await }
     }

@@ -105,7 +105,7 @@ impl SessionId {
 }
 
 impl Sessions {
-    /// No sessions yet. All sessions end at shutdown; one that is opened later ends at once.
+    /// No sessions yet. All sessions end at shutdown; one that is opened later ends immediately.
     pub(crate) fn new(config: &McpConfig, shutdown: &Shutdown) -> Self {
         Self {
             session_shares: FairSlots {
@@ -166,7 +166,7 @@ impl Sessions {
     /// The inbox of a session, if it belongs to this key or was opened without one. Resets the session's idle time.
     pub(crate) fn inbox(&self, id: &SessionId, key: Option<&ApiKey>) -> Option<Inbox> {
         let mut open = self.lock();
-        // A session of another key looks like none, so that an unauthenticated client learns nothing.
+        // A session of another key is reported as unknown, so an unauthenticated client cannot probe for sessions.
         let hash = key.map(ApiKey::hash);
         let session = open.sessions.get_mut(id).filter(|session| session.key.as_ref().map(ApiKey::hash) == hash)?;
         session.last_request = Instant::now();

@@ -1,9 +1,9 @@
-//! The scopes of access tokens of OAuth, where accounts are elsewhere: the service is asked, and what it said is kept for a
-//! while.
+//! The scopes of access tokens of OAuth, where accounts are in another process: looked up at the service and cached for
+//! a while.
 //!
-//! This only chooses the form of a refusal. Every request's key is looked up before, and the service checks the scopes of
-//! each call that it gets: so what is kept here lets nobody in. A token that lacks a scope by what is kept is asked for again,
-//! since the owner may have given it more.
+//! This only chooses the form of a refusal. Every request's key is looked up first, and the service checks the scopes
+//! of each call that it gets, so this cache grants no access. A token that lacks a scope in the cache is looked up
+//! again, since the owner may have granted it more.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +28,7 @@ pub(super) struct TokenScopes(Mutex<HashMap<KeyHash, Kept>>);
 
 #[derive(Debug, Clone, Copy)]
 struct Kept {
-    /// `None` for a key, which is no access token.
+    /// `None` for a key, which is not an access token.
     scopes: Option<Scopes>,
     until: Instant,
 }
@@ -51,7 +51,7 @@ impl TokenScopes {
         Some(scopes.iter().collect())
     }
 
-    /// Whether what is kept of a token says that it has this scope, or that it is a key.
+    /// Whether a token has this scope according to the cache, or is a key.
     fn allows(&self, token: &KeyHash, needed: Scope) -> bool {
         let kept = self.kept().get(token).copied().filter(|kept| Instant::now() < kept.until);
         kept.is_some_and(|kept| kept.scopes.is_none_or(|scopes| scopes.has(needed)))
@@ -70,7 +70,8 @@ impl TokenScopes {
     }
 }
 
-/// The scopes of the key that the client has; `Some(None)` if it is no access token, and `None` if the service does not say.
+/// The scopes of the key that the client has; `Some(None)` if it is not an access token, and `None` if the service
+/// gives no information.
 async fn ask(client: &Client) -> Option<Option<Scopes>> {
     let response = client.call::<GetKey>(&OfKey::current(), &()).await.ok()?;
     let key = response.json::<KeyResponse>().ok()?.data;
@@ -88,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// A service that says this of every key, and counts how often it is asked.
+    /// A service that gives this response for every key, and counts the requests.
     #[derive(Debug, Default)]
     struct Describes(Mutex<(String, usize)>);
 

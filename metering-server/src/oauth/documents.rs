@@ -1,4 +1,4 @@
-//! Fetches what clients publish about themselves, and keeps it for a while.
+//! Fetches the metadata documents of clients, and caches them for a while.
 //!
 //! Anyone can have a document fetched, from a host of their choice: so it is fetched with the precautions of webhooks, from
 //! public addresses only, must be small, and few are fetched at a time.
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::config::WebhooksConfig;
 use crate::webhooks::{FetchedDocument, WebhookClient};
 
-/// The largest document: what the draft recommends (section 6.6).
+/// The largest document, as the draft recommends (section 6.6).
 const BYTES_MAX: usize = 5 * 1024;
 /// How many documents are kept.
 const KEPT_MAX: usize = 1_000;
@@ -25,7 +25,7 @@ const KEPT_MAX: usize = 1_000;
 const AGE: Duration = Duration::from_secs(60 * 60);
 /// How long it is kept at most.
 const AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// How many are fetched at a time.
+/// How many documents are fetched at a time.
 const CONCURRENT: usize = 8;
 
 /// Documents of clients.
@@ -38,7 +38,8 @@ pub(crate) struct Documents {
 }
 
 impl Documents {
-    /// Fetches from public addresses. The networks that webhooks may be sent to are for customers, and this is for anybody.
+    /// Fetches from public addresses. Networks that are allowed for webhooks are for customers, but anyone can trigger
+    /// these requests.
     ///
     /// # Errors
     /// When the certificates cannot be used.

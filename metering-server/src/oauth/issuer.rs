@@ -21,7 +21,7 @@ pub(crate) struct Issuer {
     is_configured: bool,
 }
 
-/// What a challenge depends on.
+/// The data that a challenge depends on.
 #[derive(Debug, Clone)]
 pub(crate) struct Asking {
     host: Option<HeaderValue>,
@@ -60,8 +60,8 @@ impl Issuer {
         self.demand(asking, error, "call read")
     }
 
-    /// The challenge to a token with these scopes, which lacks one (MCP 2026-07-28, "Scope Challenge Handling"). It names
-    /// all of them, since some clients then ask for nothing else.
+    /// The challenge to a token with these scopes, which lacks one (MCP 2026-07-28, "Scope Challenge Handling"). It
+    /// names all scopes, since some clients then request exactly those.
     pub(crate) fn insufficient_scope(&self, asking: &Asking, has: &[Scope], needed: Scope) -> Option<HeaderValue> {
         let wanted =
             RequestedAuthorization::OFFERED.into_iter().filter(|scope| has.contains(scope) || *scope == needed);

@@ -1,4 +1,4 @@
-//! What clients read before they ask for a token: RFC 9728 for the resource, RFC 8414 for the server.
+//! What clients read before they request a token: RFC 9728 for the resource, RFC 8414 for the server.
 
 use http::{HeaderValue, StatusCode, header};
 use metering_core::oauth::RequestedAuthorization;
@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use crate::http::{Reply, json};
 
-/// What protects a resource of this service.
+/// The authorization servers of a resource of this service.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ResourceMetadata {
     /// The URL of the resource.
     resource: String,
     /// The issuer of its tokens.
     authorization_servers: [String; 1],
-    /// What a client needs to use it.
+    /// The scopes that a client needs to use it.
     scopes_supported: [&'static str; 2],
     /// How a token is sent.
     bearer_methods_supported: [&'static str; 1],
@@ -40,7 +40,8 @@ pub(crate) struct ServerMetadata {
     client_id_metadata_document_supported: bool,
 }
 
-/// The response with a document, which is the same for everybody, except for the name that a client uses for its own machine.
+/// The response with a document. It is the same for all clients, except for the name that a client uses for its own
+/// machine.
 pub(crate) fn published<T: Serialize>(document: &T) -> Reply {
     let mut reply = json(StatusCode::OK, document);
     reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=60"));

@@ -23,7 +23,7 @@ pub(crate) struct ClockWatch {
 
 impl ClockWatch {
     /// Compares the machine's clock with the store's and returns the skew. Logs when skew begins and when it ends.
-    /// Charges and leases go by the store's clock ([`StoreClock`](metering_core::store::StoreClock)) all the same.
+    /// Charges and leases still use the store's clock ([`StoreClock`](metering_core::store::StoreClock)).
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -62,7 +62,7 @@ impl ClockWatch {
     }
 }
 
-/// A reading of the clock, with the monotonic time at which it was taken.
+/// A reading of the clock, with the monotonic time of the reading.
 #[derive(Debug, Clone, Copy)]
 struct Reading {
     at: Instant,

@@ -21,7 +21,7 @@ pub(crate) struct Forwarding {
     said: AtomicBool,
 }
 
-/// Who sent a request, and with which header.
+/// The kind of a request's sender, and its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sender {
     /// A trusted proxy, which names the client.

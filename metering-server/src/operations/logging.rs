@@ -27,8 +27,8 @@ const MCP_FILTERS: &str = "rmcp=error,rmcp::service=off";
 /// When the filter is invalid, or spans cannot be sent as configured.
 pub fn start(config: &Config) -> Result<Traces, ConfigError> {
     let traces = Traces::new(config.otlp.as_ref())?;
-    // An error means that the embedding process has already set up logging. Without a layer for traces, not even an empty
-    // one, spans that nobody wants cost one check each: with an empty one, every span asks all filters.
+    // An error means that the embedding process has already set up logging. Without any layer for traces, a disabled
+    // span costs one check. Even an empty layer would make every span check all filters.
     drop(match traces.layer() {
         Some(layer) => Registry::default().with(layer).with(lines(&config.log)?).try_init(),
         None => Registry::default().with(lines(&config.log)?).try_init(),

@@ -23,7 +23,7 @@ const USAGE_INTERVALS: u32 = 10;
 const USAGE_WAIT: Duration = Duration::from_secs(1);
 
 /// Deletes expired records, forgets idle clients, and runs the metrics' upkeep, so that memory and database stay small.
-/// Counts the deliveries that wait and the payments that nobody claimed, and says which sinks fail. Reads the most used routes.
+/// Counts the pending deliveries and the unclaimed payments, and logs which sinks fail. Reads the most used routes.
 pub(crate) async fn maintain(
     store: Arc<dyn FullStore>,
     clock: Arc<dyn Clock>,
@@ -65,7 +65,7 @@ async fn count(store: &dyn FullStore, clock: &dyn Clock) {
     }
     match store.unclaimed(None, 0).await {
         Ok((_, count)) => metrics::unclaimed(count),
-        Err(error) => tracing::warn!(%error, "could not count the payments that nobody claimed"),
+        Err(error) => tracing::warn!(%error, "could not count the unclaimed payments"),
     }
 }
 

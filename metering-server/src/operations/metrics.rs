@@ -55,13 +55,13 @@ impl RequestTimes {
     }
 }
 
-/// Counts one step of what an account does besides charges (signup, purchase, change of keys or webhooks), and returns
-/// its result.
+/// Counts one step of an account's operation other than a charge (signup, purchase, change of keys or webhooks), and
+/// returns its result.
 pub(crate) fn counted<T>(step: &'static str, result: Result<T, Error>) -> Result<T, Error> {
     let outcome = result.as_ref().err().map_or("accepted", |error| error.code().as_str());
     counter!(
         "metering_purchases_total",
-        "What accounts do besides charges, from signup to keys and webhooks, by step and outcome",
+        "Operations of accounts other than charges, from signup to keys and webhooks, by step and outcome",
         "step" => step,
         "outcome" => outcome
     )
@@ -147,7 +147,7 @@ pub(crate) fn watched(chain_id: u64, watched: &WatchReport) {
     }
 }
 
-/// Records how many payments in the database nobody claimed, of all chains.
+/// Records the number of unclaimed payments in the database, on all chains.
 pub(crate) fn unclaimed(count: u64) {
     gauge!("metering_unclaimed_payments", "Payments that arrived and that no account has").set(gauge_of(count));
 }
@@ -185,7 +185,7 @@ pub(crate) fn settled(chain_id: u64, report: &SettlementReport) {
     .set(gauge_of(report.reversed));
 }
 
-/// Records what is known of the sources that a chain is read from.
+/// Records the state of a chain's RPC sources.
 pub(crate) fn chain_sources(chain_id: u64, sources: Vec<SourceStatus>) {
     for (index, SourceStatus { problem, newest_block }) in sources.into_iter().enumerate() {
         // Not its host: a provider's may have a customer's name, and this page may be public.
@@ -250,16 +250,16 @@ fn seconds_since(then: Option<Timestamp>, now: Timestamp) -> f64 {
     Duration::from_millis(u64::try_from(millis).unwrap_or(0)).as_secs_f64()
 }
 
-/// Records what a wallet that pays gas has.
+/// Records the balance of a gas wallet.
 pub(crate) fn gas_wallet(chain_id: u64, funds: GasFunds) {
     let chain = chain_id.to_string();
     // Through text, as a cast would be refused: a gauge has 53 bits.
     let rounded = |number: u128| number.to_string().parse().unwrap_or(f64::INFINITY);
-    gauge!("metering_gas_wallet_wei", "What the wallet that pays gas has, by chain", "chain_id" => chain.clone())
+    gauge!("metering_gas_wallet_wei", "The balance of the gas wallet, by chain", "chain_id" => chain.clone())
         .set(rounded(funds.balance.get()));
     gauge!(
         "metering_gas_wallet_transactions",
-        "Payments that the wallet can pay the gas of, by chain",
+        "The number of payments whose gas the wallet can pay, by chain",
         "chain_id" => chain
     )
     .set(rounded(funds.transactions()));

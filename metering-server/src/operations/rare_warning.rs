@@ -1,4 +1,4 @@
-//! Limits warnings that anybody can cause, or that every request could: at most one a minute, with how many were left out.
+//! Limits warnings that anyone, or any request, can cause: at most one a minute, with the number of suppressed ones.
 
 use std::time::Duration;
 

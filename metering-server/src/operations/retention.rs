@@ -12,7 +12,7 @@ use crate::operations::clock_watch::ClockWatch;
 
 const INTERVAL: Duration = Duration::from_secs(60);
 
-/// Runs until the shutdown, or ends at once if everything is kept.
+/// Runs until the shutdown, or ends immediately if everything is kept.
 pub(crate) async fn enforce(
     store: Arc<dyn FullStore>,
     clock: Arc<dyn Clock>,

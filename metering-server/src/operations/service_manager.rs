@@ -2,7 +2,7 @@
 //! ready, reloads and stops, and that it is not stuck. Without `NOTIFY_SOCKET`, nothing is sent.
 //!
 //! A database or a chain that is down must not make the service manager restart the server in a loop. So the watchdog
-//! is notified whenever the store check ends, whatever it finds: only a process that does nothing is killed.
+//! is notified whenever the store check ends, with any result: only a process that hangs is killed.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::http::Shutdown;
 
-/// `READY=1` waits this long for `/ready` to say yes. The server accepts requests already, and what it lacks may be
-/// down for hours, in which `systemctl start` would not return.
+/// `READY=1` waits this long for `/ready` to succeed. The server accepts requests already, and its dependencies may be
+/// down for hours, during which `systemctl start` would not return.
 const READY_WAIT: Duration = Duration::from_secs(10);
 /// How often readiness is checked until then.
 const READY_POLL: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const READY_POLL: Duration = Duration::from_millis(100);
 /// A check that is run again and again.
 pub(crate) type Check<T> = Box<dyn Fn() -> BoxFuture<'static, T> + Send + Sync>;
 
-/// What the service manager is notified of depends on these.
+/// The notifications to the service manager depend on these.
 pub(crate) struct Checks {
     /// Why the server is not ready, if it is not.
     pub(crate) not_ready: Check<Option<String>>,
@@ -63,14 +63,14 @@ async fn notify_ready(not_ready: &Check<Option<String>>) {
     }
 }
 
-/// The service manager kills this process when it hears nothing for `limit`. A check begins after each third of that,
-/// and may take as long, so that at most two thirds pass.
+/// The service manager kills this process if it gets no notification for `limit`. A check begins after each third of
+/// that, and may take as long, so that at most two thirds pass.
 async fn notify_watchdog(responds: &Check<()>, limit: Duration) {
     let third = limit / 3;
     loop {
         match timeout(third, responds()).await {
             Ok(()) => system::alive(),
-            Err(_) => tracing::error!("the server's check of itself did not end; the watchdog is not notified"),
+            Err(_) => tracing::error!("the server's self-check did not finish; the watchdog is not notified"),
         }
         sleep(third).await;
     }
@@ -81,7 +81,7 @@ pub(crate) fn reloading() {
     system::reloading();
 }
 
-/// The reload has ended. `problem` says why nothing has changed.
+/// The reload has ended. `problem` is the reason why nothing has changed.
 pub(crate) fn reloaded(problem: Option<&str>) {
     match problem {
         None => system::ready("Serving requests"),

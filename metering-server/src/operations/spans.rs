@@ -87,7 +87,7 @@ pub(crate) fn upstream_responded(span: &Span, status: Option<StatusCode>) {
     }
 }
 
-/// Makes the current span the parent of what the upstream does, if spans are recorded. Otherwise the caller's headers
+/// Makes the current span the parent of the upstream's spans, if spans are recorded. Otherwise the caller's headers
 /// stay.
 pub(crate) fn propagate(headers: &mut HeaderMap) {
     let span = trace::current();

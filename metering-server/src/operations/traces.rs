@@ -145,7 +145,7 @@ impl Collector {
     }
 }
 
-/// The last cause of an error says the most.
+/// The last cause of an error has the most detail.
 fn cause(error: &HttpError) -> String {
     let first: &dyn std::error::Error = &**error;
     let last = std::iter::successors(Some(first), |cause| cause.source()).last();

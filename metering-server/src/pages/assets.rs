@@ -28,7 +28,7 @@ pub(super) const SCRIPT: &str = "<script type=\"module\" src=\"";
 #[derive(Debug, Default)]
 pub(super) struct Assets {
     by_path: BTreeMap<String, Document>,
-    /// The path of each file that is served as it is.
+    /// The path of each file that is served unchanged.
     paths: BTreeMap<String, String>,
 }
 
@@ -50,7 +50,7 @@ impl Assets {
     }
 }
 
-/// Names assets while pages are rendered, which say what they need.
+/// Collects the assets that pages request while they are rendered.
 #[derive(Debug)]
 pub(super) struct AssetBuilder {
     sources: Sources,
@@ -234,7 +234,7 @@ mod tests {
         assert!(hash.len() == HASH_DIGITS && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one}");
         let other = assets.path("other.js").unwrap();
         assert!(text(&assets, &one).contains(&format!("x(\"{other}\");")));
-        assert_eq!(text(&assets, other), "a()", "what is no module of the page is served as it is");
+        assert_eq!(text(&assets, other), "a()", "a file that is not a module of the page is served unchanged");
     }
 
     #[test]

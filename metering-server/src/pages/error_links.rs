@@ -16,9 +16,9 @@ use crate::pages::site::origin;
 /// The links of a service.
 #[derive(Debug, Clone)]
 pub(crate) struct ErrorLinks {
-    /// What the guides' URLs begin with. `None` if nobody knows where the pages are.
+    /// The prefix of the guides' URLs. `None` if the URL of the pages is unknown.
     guides: Option<String>,
-    /// The section for all errors; each code has one of its own if this is `None`.
+    /// The section for all errors; each code has its own section if this is `None`.
     section: Option<&'static str>,
 }
 

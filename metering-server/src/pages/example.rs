@@ -6,7 +6,7 @@ use metering_core::catalogue::{ParamLocation, Pricing, Route};
 /// How long an example of a response may be that the first page shows.
 const RESPONSE_MOST: usize = 600;
 
-/// A path to call, and what a call costs.
+/// A path to call, and the price of a call.
 #[derive(Debug)]
 pub(super) struct Example {
     pub(super) path: String,

@@ -69,7 +69,7 @@ fn guide(name: &str, text: &str, variables: &Variables) -> Option<Guide> {
     Some(Guide { name, title, summary: rendered.summary, html: rendered.html, headings: rendered.headings })
 }
 
-/// Where a link of a guide leads. In the repository, `errors.md#retry` is a file next to it; here it is a page.
+/// Where a link of a guide leads. In the repository, `errors.md#retry` is a file in the same folder; here it is a page.
 fn site_link(url: &str) -> Option<String> {
     let (path, fragment) = url.find('#').map_or((url, ""), |place| url.split_at(place));
     match path.strip_suffix(".md").filter(|name| is_name(name)) {

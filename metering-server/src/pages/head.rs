@@ -1,4 +1,4 @@
-//! Puts one stylesheet and one script into the head of a page, in place of those that its templates name.
+//! Puts one stylesheet and one script into the head of a page, instead of those that its templates name.
 //!
 //! Templates name what they need, the layout for all pages and each page for itself, so the server knows what to join
 //! only when a page is rendered. Text of the operator in a head is escaped, so it cannot look like these elements.

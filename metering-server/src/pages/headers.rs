@@ -17,7 +17,7 @@ pub(super) const COMMON_HEADERS: [(&str, &str); 7] = [
 const PERMISSIONS_POLICY: &str = "accelerometer=(), autoplay=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), \
      magnetometer=(), microphone=(), midi=(), payment=(), usb=(), clipboard-read=(), clipboard-write=(self)";
 
-/// What a page needs from elsewhere.
+/// The external sources of a page.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Elsewhere<'u> {
     /// A third-party script, with its frame.

@@ -8,8 +8,8 @@
 //! const m$tabs = (() => { const { byId } = m$dom; ...; return { startTabs }; })();
 //! ```
 //!
-//! What a module loads when it is needed (`import("/assets/part.js")`) is a script of its own: a function of the modules
-//! that are already there, so that no module runs twice.
+//! What a module loads when it is needed (`import("/assets/part.js")`) is a separate script: a function of the modules
+//! that are already loaded, so no module runs twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -23,7 +23,7 @@ use crate::pages::sources::Sources;
 #[derive(Debug)]
 pub(super) struct Joined {
     pub(super) text: String,
-    /// The scripts that it loads when they are needed, by the module that is asked for.
+    /// The scripts that it loads when they are needed, by imported module.
     pub(super) parts: BTreeMap<String, Self>,
     /// The modules that it takes from the script that loads it.
     needs: BTreeSet<String>,
@@ -68,7 +68,7 @@ impl Joined {
         let known: BTreeSet<String> = own.union(loaded).cloned().collect();
         let (mut text, mut parts) = (String::new(), BTreeMap::new());
         let asked = modules.iter().flat_map(|(name, module)| module.parts.iter().map(move |part| (part, name)));
-        // Each part once, and one of the modules that ask for it.
+        // Each part once, and one of the modules that import it.
         for (part, asker) in asked.collect::<BTreeMap<_, _>>() {
             if known.contains(part) {
                 needs.extend(Some(part.clone()).filter(|part| !own.contains(part)));

@@ -229,7 +229,7 @@ fn code_runs(events: &[Event<'_>]) -> Vec<CodeRun> {
     runs
 }
 
-/// What begins a code block: a head that names its language, and the code.
+/// The start of a code block: a head that names its language, and the code.
 fn code_start(kind: &CodeBlockKind<'_>) -> String {
     let language = match kind {
         CodeBlockKind::Fenced(info) => info.split([' ', ',']).next().unwrap_or_default(),

@@ -24,7 +24,7 @@ const CHANGES: &str = "what is exported must be a constant, a function or a clas
 pub(super) struct Module {
     /// In the order in which they are written, which is the order in which they run.
     pub(super) imports: Vec<Import>,
-    /// What each exported name is called in the module.
+    /// The local name of each exported name.
     pub(super) exports: BTreeMap<String, String>,
     /// The modules that it loads when they are needed, in whose place its code calls `loader`.
     pub(super) parts: BTreeSet<String>,
@@ -32,7 +32,7 @@ pub(super) struct Module {
     pub(super) code: String,
 }
 
-/// What is imported from one module.
+/// The imports from one module.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Import {
     pub(super) from: String,
@@ -132,7 +132,7 @@ impl Module {
     }
 }
 
-/// What a statement with `import` or `export` says.
+/// The parsed form of an `import` or `export` statement.
 enum Statement {
     Import(Import),
     /// `export` before a declaration of this name.
@@ -151,7 +151,7 @@ enum Statement {
 }
 
 impl Statement {
-    /// Reads a statement, which begins with the keyword and goes up to its semicolon.
+    /// Reads a statement, from its keyword to its semicolon.
     fn read(statement: &str, is_outside: bool) -> Result<Self, &'static str> {
         match statement.strip_prefix(EXPORT) {
             _ if !is_outside && !statement.starts_with("import(") => {

@@ -21,7 +21,7 @@ pub(super) struct PriceTable {
 struct PriceRow {
     method: String,
     path: String,
-    /// What the route is for; empty when the catalogue does not say.
+    /// The route's description; empty when the catalogue has none.
     words: String,
     price: String,
 }

@@ -66,7 +66,7 @@ impl Pages {
             BotCheckKind::Altcha | BotCheckKind::Off => None,
         };
         let api = Url::parse(&site.api_url).ok();
-        // `path` is empty for pages that have no URL of their own.
+        // `path` is empty for pages without a URL.
         let mut page =
             |path: &str, template: &str, elsewhere: Elsewhere<'_>, content: Value| -> Result<Page, PagesError> {
                 let guest_url = elsewhere.guest.map(|url| Value::from_safe_string(url.to_string()));
@@ -143,7 +143,7 @@ fn rendered_assets(config: &Config, mark: Option<&Mark>) -> BTreeMap<String, Vec
     drawn.chain([("eventkinds.js".to_owned(), event_kinds().into_bytes())]).chain(mark).collect()
 }
 
-/// A script with the names and descriptions of the events that webhooks can ask for.
+/// A script with the names and descriptions of the events that webhooks can subscribe to.
 fn event_kinds() -> String {
     let kinds = EventKind::ALL.map(|kind| [kind.as_str(), kind.description()]);
     format!("export const KINDS = {};\n", serde_json::json!(kinds))
@@ -180,7 +180,7 @@ fn environment(assets: &mut AssetBuilder) -> Result<Environment<'static>, PagesE
     Ok(environment)
 }
 
-/// Our own scripts with their names, as they are written.
+/// Our own scripts with their names, unprocessed.
 #[cfg(test)]
 pub(super) fn scripts() -> Vec<(String, String)> {
     let ours = Files::iter().filter(|path| path.starts_with("scripts/"));

@@ -1,9 +1,9 @@
 //! Tells the code of a script from its texts and comments: enough to find a module's imports and exports, and to remove
 //! comments and indentation without touching a string.
 //!
-//! It is no parser. What it takes for a regular expression that has no end is an error, so a wrong guess is noticed.
+//! It is not a parser. A regular expression without an end is an error, so a wrong guess is noticed.
 
-/// What a byte of a script belongs to.
+/// The kind of a byte of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Code,
@@ -12,7 +12,7 @@ enum Kind {
     Comment,
 }
 
-/// A script whose code, texts and comments are known.
+/// A script, split into code, texts and comments.
 #[derive(Debug)]
 pub(super) struct Script<'s> {
     source: &'s str,
@@ -76,7 +76,7 @@ impl<'s> Script<'s> {
     /// The script without comments, indentation and empty lines.
     pub(super) fn compact(&self) -> String {
         let mut compact: Vec<u8> = Vec::with_capacity(self.source.len());
-        // What separates the next byte from the one before it.
+        // The separator between the next byte and the one before it.
         let mut gap: Option<u8> = None;
         for (byte, kind) in self.source.bytes().zip(&self.kinds) {
             match (kind, byte) {
@@ -100,7 +100,7 @@ struct Bracket {
     /// What closes it.
     closer: u8,
     role: Role,
-    /// Whether an arrow function without braces may go on: there was an arrow since the last `;` or `,`.
+    /// Whether an arrow function without braces may continue: there was an arrow since the last `;` or `,`.
     arrow: bool,
 }
 
@@ -115,7 +115,7 @@ enum Role {
     Template,
 }
 
-/// What the code before a position ends with. A slash after an operand divides; otherwise it begins a regular expression.
+/// The end of the code before a position. A slash after an operand divides; otherwise it begins a regular expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Operator,
@@ -195,7 +195,7 @@ impl Reader<'_> {
         rest.windows(text.len()).position(|window| window == text).map(|length| from + length)
     }
 
-    /// Goes on to `end`; what is before it is of this kind.
+    /// Advances to `end`; the bytes before it are of this kind.
     fn take(&mut self, end: usize, kind: Kind) {
         self.at = end.min(self.bytes.len());
         self.kinds.resize(self.at, kind);

@@ -1,4 +1,4 @@
-//! What templates know of the service.
+//! The service's data for templates.
 
 use metering_core::Catalogue;
 use metering_core::access::Email;
@@ -29,7 +29,7 @@ pub(super) struct Site {
     headline: String,
     tagline: String,
     free_credits: String,
-    /// What the free credits buy, in words.
+    /// The value of the free credits, in words.
     free_buys: String,
     prices: PriceTable,
     /// Whether the service sends mail.
@@ -40,7 +40,7 @@ pub(super) struct Site {
     statements: bool,
     /// Whether requests can have signed receipts.
     signs_receipts: bool,
-    /// Whom to write to, where the service cannot help itself; may be empty.
+    /// The contact for problems that users cannot solve themselves; may be empty.
     contact: String,
     /// A link for that; empty if there is none.
     contact_url: String,
@@ -53,7 +53,7 @@ pub(super) struct Site {
     terms_version: String,
     /// A path that can be called without parameters, for examples.
     sample_path: String,
-    /// Its URL, what a call costs in words, and an example of its response; empty if there is none to show.
+    /// Its URL, the price of a call in words, and an example of its response; empty if there is none to show.
     sample_url: String,
     sample_price: String,
     sample_response: String,
@@ -111,7 +111,7 @@ impl Site {
         })
     }
 
-    /// What guides can name: `{{ brand }}` and so on.
+    /// The variables for guides: `{{ brand }}` and so on.
     pub(super) fn variables(&self, base_url: &str, example: &Example) -> Variables {
         Variables::new([
             ("brand", self.name.clone()),

@@ -1,4 +1,4 @@
-//! The files that the pages are made of. Modules among them are read once, however many pages they are on.
+//! The source files of the pages. Modules among them are read once, no matter how many pages use them.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

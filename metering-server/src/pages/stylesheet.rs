@@ -19,7 +19,7 @@ pub(super) fn joined(sources: &Sources, names: &[String]) -> Result<String, Asse
     Ok(text)
 }
 
-/// A stylesheet without comments, indentation and empty lines. Strings stay as they are.
+/// A stylesheet without comments, indentation and empty lines. Strings are kept unchanged.
 fn compact(css: &str) -> String {
     let mut compact = String::with_capacity(css.len());
     let (mut rest, mut gap) = (css, None);
@@ -44,7 +44,7 @@ fn compact(css: &str) -> String {
     compact
 }
 
-/// The length of the string that a text begins with.
+/// The length of the string at the start of a text.
 fn string(text: &str, quote: char) -> usize {
     let mut escaped = false;
     let end = text.char_indices().skip(1).find(|(_, c)| {

@@ -1,4 +1,4 @@
-//! Values in place of `{{ name }}` in a text.
+//! Replaces `{{ name }}` in a text with values.
 //!
 //! Not minijinja: an operator's page may contain any braces, and a value must never be read as a template.
 
@@ -14,7 +14,7 @@ impl Variables {
         Self(values.into_iter().collect())
     }
 
-    /// The text with its values. Unknown names stay as they are.
+    /// The text with its values. Unknown names are left unchanged.
     pub(super) fn fill<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.0.is_empty() || !text.contains("{{") {
             return Cow::Borrowed(text);

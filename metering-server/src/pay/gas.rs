@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use crate::http::Shutdown;
 use crate::operations::metrics;
 
-/// How often to look at the wallets.
+/// How often to check the wallets.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
 /// How often to say again that a wallet is low.
 const SAY_AGAIN_AFTER: Duration = Duration::from_secs(15 * 60);
 
-/// The wallets, by chain id, as of the last look at each.
+/// The wallets, by chain id, as of the last check of each.
 #[derive(Debug, Default)]
 pub(crate) struct GasWatch(Mutex<BTreeMap<u64, GasState>>);
 
@@ -28,14 +28,14 @@ pub(crate) struct GasWatch(Mutex<BTreeMap<u64, GasState>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GasState {
     pub(crate) wallet: Address,
-    /// What it had at the last look that succeeded.
+    /// Its balance at the last successful check.
     pub(crate) funds: Option<GasFunds>,
     /// Why the last look failed.
     pub(crate) problem: Option<String>,
     said_at: Option<Instant>,
 }
 
-/// What to tell the operator about a wallet.
+/// The state of a wallet to report to the operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum News {
     None,
@@ -51,12 +51,12 @@ impl GasState {
 }
 
 impl GasWatch {
-    /// The wallets that were looked at, by chain id.
+    /// The wallets that were checked, by chain id.
     pub(crate) fn wallets(&self) -> BTreeMap<u64, GasState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks at the wallets until the server stops.
+    /// Checks the wallets until the server stops.
     pub(super) async fn run(&self, payments: &SignedPayments, shutdown: &Shutdown) {
         if payments.gas_wallets().next().is_none() {
             return;
@@ -81,7 +81,7 @@ impl GasWatch {
             metrics::reverted_payments(chain_id, reverts, paused_until.is_some());
             let found = submitter.funds().await.map_err(|problem| problem.to_string());
             if let Err(problem) = &found {
-                tracing::warn!(chain_id, %wallet, problem, "could not read what the gas wallet has");
+                tracing::warn!(chain_id, %wallet, problem, "could not read the balance of the gas wallet");
             }
             let (news, funds) = (self.record(chain_id, wallet, found.clone(), Instant::now()), found.ok());
             let Some(funds) = funds else { continue };

@@ -1,4 +1,4 @@
-//! What a receipt or a credit note says, as texts.
+//! The contents of a receipt or a credit note, as texts.
 
 use metering_core::wire::{
     BuyerDocument, CreditNoteDocument, PaymentDocument, ReceiptDocument, SellerDocument, TaxDocument,
@@ -96,7 +96,7 @@ fn tax_rows(tax: &TaxDocument) -> Vec<Row> {
     rows
 }
 
-/// What follows from the payment, if the number does not.
+/// The number that follows from the payment, if the receipt's own number does not.
 fn reference(number: &str, reference: &str) -> Option<Row> {
     (number != reference).then(|| ("Reference", reference.to_owned()))
 }
@@ -107,12 +107,12 @@ fn account(receipt: &ReceiptDocument) -> String {
     format!("{}{email}, {}", customer.agent_name, customer.org_id)
 }
 
-/// What a credit note takes back.
+/// The amount that a credit note takes back.
 pub(super) fn credited(note: &CreditNoteDocument, payment: &PaymentDocument) -> String {
     note.credited(payment.token_symbol.as_deref(), &paid(payment))
 }
 
-/// What was taken back, if anything.
+/// The amount taken back, if any.
 pub(super) fn reversed(receipt: &ReceiptDocument) -> Option<String> {
     let PaymentDocument { processor, amount_reversed, token_symbol, .. } = &receipt.payment;
     match (processor, amount_reversed) {

@@ -30,7 +30,7 @@ pub(super) enum Ink {
     Soft,
 }
 
-/// What a file says about itself.
+/// The metadata of a file.
 #[derive(Debug)]
 pub(super) struct About<'a> {
     pub(super) title: &'a str,
@@ -208,7 +208,7 @@ pub(super) mod tests {
         if let [b'<', digits @ .., b'>'] = object {
             return hex::decode(digits).unwrap();
         }
-        let [b'(', inner @ .., b')'] = object else { panic!("{object:?} is no string") };
+        let [b'(', inner @ .., b')'] = object else { panic!("{object:?} is not a string") };
         let (mut bytes, mut rest) = (Vec::new(), inner.iter().copied());
         while let Some(byte) = rest.next() {
             bytes.push(match byte {

@@ -127,7 +127,7 @@ pub(super) fn assemble(
     Ok((app, mail, unread))
 }
 
-/// What describes the service to programs.
+/// Builds the descriptions of the service for programs.
 pub(super) fn documents(config: &Config, catalogue: &Catalogue) -> Result<Documents, RunError> {
     let tools = (&config.mcp.tool_prefix, config.serves(Surface::Mcp));
     let documents = Documents::new(Description::new(catalogue, config), catalogue, tools);
@@ -148,7 +148,7 @@ fn source(config: &Config, clock: Arc<dyn Clock>) -> Result<Source, RunError> {
     Ok(Source::Http(upstream.map_err(|error| RunError::Setup(Box::new(error)))?))
 }
 
-/// The upstreams that routes name. What has not changed is taken over from `before`.
+/// The upstreams that routes name. Unchanged parts are taken over from `before`.
 pub(super) fn named_upstreams(config: &Config, before: &NamedUpstreams) -> Result<NamedUpstreams, RunError> {
     let public_url = public_url(config)?;
     Ok(NamedUpstreams::new(&config.gateway, public_url.as_ref(), config.worker_count(), before)?)

@@ -50,7 +50,7 @@ fn unauthorizable(catalogue: &Catalogue, config: &Config) -> Option<String> {
     }
     let by_usage = catalogue.routes().iter().find(|route| route.usage_price().is_some());
     let by_usage = by_usage.filter(|_| !config.authorize.settle)?;
-    Some(format!("the price of {} is known only after the response; set authorize.settle = true", by_usage.template))
+    Some(format!("the price of {} depends on the response; set authorize.settle = true", by_usage.template))
 }
 
 /// Why a server cannot serve a catalogue next to its own paths.

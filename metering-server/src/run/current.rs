@@ -1,4 +1,4 @@
-//! What new requests are served with. A reload replaces it; requests in flight keep what they began with.
+//! The parts that serve new requests. A reload replaces it; requests in flight keep the parts that they began with.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -31,14 +31,14 @@ pub enum RunError {
 /// How a server ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It was asked to stop.
+    /// It got a signal to stop.
     Orderly,
     /// Its store must be reopened; see [`metering_core::StoreError::must_reopen`].
     StoreBroken,
 }
 
 /// Begins to wait for `stop`. A signal gets its handler when its future is first polled, and until then it kills the
-/// process: call this before the service manager learns that the server is ready.
+/// process: call this before the service manager is notified that the server is ready.
 pub(crate) fn listen_for(mut stop: LocalBoxFuture<'_, ()>) -> LocalBoxFuture<'_, ()> {
     if stop.as_mut().now_or_never().is_some() { ready(()).boxed_local() } else { stop }
 }

@@ -1,4 +1,4 @@
-//! What listens on addresses and serves their connections.
+//! Listens on addresses and serves their connections.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use super::ending::RunError;
 use crate::config::Config;
 use crate::http::{Listener, Tls, Workers, connections_that_fit};
 
-/// How many connections each address takes: what the configuration wants, or what the limit of open files allows, which
-/// is logged. Call it once.
+/// How many connections each address takes: the configured number, or fewer if the limit of open files requires it,
+/// which is logged. Call it once.
 pub(crate) fn connections(config: &Config) -> NonZeroUsize {
     // A request that is forwarded to another service also needs a connection to it.
     let forwards = config.upstream.is_some() || !config.gateway.upstreams.is_empty();

@@ -1,5 +1,5 @@
-//! Which catalogue a server serves: the one that its configuration names, unless an applied one is in force. What is
-//! served is recorded as a price version.
+//! Which catalogue a server serves: the one that its configuration names, unless an applied one is in force. The served
+//! catalogue is recorded as a price version.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::catalogue::usable;
 use super::ending::RunError;
 use crate::config::Config;
 
-/// The catalogue to serve, given that of the configuration: it, unless an applied one is in force.
+/// The catalogue to serve: the given one of the configuration, unless an applied one is in force.
 pub(super) async fn to_serve(
     store: &dyn PriceStore,
     clock: &dyn Clock,

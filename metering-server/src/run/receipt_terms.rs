@@ -1,4 +1,5 @@
-//! The terms of receipts. The store has them, for the payments from now on, whoever credits those.
+//! The terms of receipts. They are in the store, and apply to all payments from now on, no matter which process credits
+//! them.
 
 use metering_core::{Clock, FullStore};
 

@@ -1,4 +1,4 @@
-//! Takes a new configuration into a running server, on SIGHUP or when an operator asks for it.
+//! Applies a new configuration to a running server, on SIGHUP or when an operator requests it.
 //!
 //! All or nothing: everything is read, checked and built before anything is replaced. Keys outside [`RELOADED`] keep
 //! their values until a restart.
@@ -60,7 +60,7 @@ const RELOADED: [&str; 18] = [
 /// Reloads the configuration of a server.
 pub(crate) struct Reloader {
     load: Load,
-    /// What is in use.
+    /// The configuration in use.
     loaded: Mutex<Loaded>,
     turns: SharedRuns<Result<ReloadDocument, String>>,
     parts: OnceLock<Parts>,
@@ -85,7 +85,7 @@ pub(crate) struct Parts {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// What serves a catalogue, built but not in use.
+/// The parts that serve a catalogue, built but not in use.
 struct Prepared {
     front: Arc<Front>,
     admin: Option<Arc<AdminApp>>,
@@ -110,12 +110,12 @@ impl Reloader {
         metrics::reloaded(0, 0);
     }
 
-    /// Reads the configuration again, and uses what has changed. The log has the result. Of several waiting callers,
-    /// one reloads for all.
+    /// Reads the configuration again, and applies the changes. The log has the result. Of several waiting callers, one
+    /// reloads for all.
     ///
     /// # Errors
-    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text says
-    /// why, without secrets.
+    /// When anything in it cannot be used, or cannot be read within a minute. Nothing is changed then. The text has the
+    /// reason, without secrets.
     pub(crate) async fn reload(self: &Arc<Self>) -> Result<ReloadDocument, String> {
         // A separate task: a caller that goes away must not let the next one start before the reload has ended.
         let reloader = Arc::clone(self);
@@ -235,7 +235,7 @@ impl Reloader {
         if decided.swap(true, Ordering::SeqCst) {
             return Err(RunError::Setup(GIVEN_UP.into()));
         }
-        // Recorded only once everything else is known to be usable.
+        // Recorded only after everything else was checked.
         let prepared = if is_new {
             let version = runtime.block_on(prices::record(&*parts.store, &*parts.clock, &catalogue))?;
             // Before the other is built: they take memory for all routes.
@@ -305,7 +305,7 @@ impl Parts {
         Ok(Arc::new(App { service, gateway, receipts, published_keys, pages, documents, ..(**app).clone() }))
     }
 
-    /// Serves new requests with what was prepared.
+    /// Serves new requests with the prepared parts.
     fn install(&self, Prepared { front, admin, tools }: Prepared) {
         metrics::price_version(front.app().service.price_version());
         self.front.replace(front);
@@ -386,7 +386,7 @@ fn with_reloaded(config: &Config, new: Config) -> Config {
         GatewayConfig { request_headers, response_headers, upstream_headers, upstreams, ..config.gateway.clone() };
     // Whether `listen` serves HTTPS is settled when it is bound.
     let tls = config.tls.as_ref().map(|old| tls.unwrap_or_else(|| old.clone()));
-    // Without the section, nobody may sign in any more.
+    // Without the section, no one may sign in any more.
     let operators = console.oidc.map(|oidc| oidc.operators).unwrap_or_default();
     let mut console = config.console.clone();
     if let Some(oidc) = &mut console.oidc {

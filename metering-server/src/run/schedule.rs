@@ -80,7 +80,7 @@ impl Known {
             Err(error) => {
                 app.readiness.prices_are_outdated(true);
                 if self.problem.as_ref() != Some(&error) {
-                    tracing::error!(version = %current.number, %error, "a price version is in force that this server cannot serve; it goes on with the one before, and is not ready");
+                    tracing::error!(version = %current.number, %error, "a price version is in force that this server cannot serve; it continues with the previous one, and is not ready");
                     self.problem = Some(error);
                 }
             }

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::config::Secret;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How often a request is sent, if there is no response.
+/// The number of attempts of a request that gets no response.
 const ATTEMPTS: u32 = 2;
 
 /// A client of the API.
@@ -76,7 +76,7 @@ pub(super) struct PaymentFailure {
     pub(super) decline_code: Option<String>,
 }
 
-/// What a payment was paid with.
+/// The payment method of a payment.
 #[derive(Clone, Deserialize)]
 pub(super) struct PaymentMethod {
     pub(super) id: String,
@@ -85,7 +85,7 @@ pub(super) struct PaymentMethod {
     pub(super) card: Option<Card>,
 }
 
-/// What is known of a card.
+/// The details of a card.
 #[derive(Clone, Deserialize)]
 pub(super) struct Card {
     pub(super) brand: String,
@@ -197,12 +197,12 @@ impl Api {
         Ok(list.data.into_iter().next())
     }
 
-    /// A payment as it is now, if there is one with this id.
+    /// The current state of a payment, if there is one with this id.
     pub(super) async fn payment(&self, id: &str) -> Result<Option<PaymentIntent>, ApiError> {
         self.found(&format!("/v1/payment_intents/{}", segment(id))).await
     }
 
-    /// What a payment was paid with.
+    /// The payment method of a payment.
     pub(super) async fn paid_with(&self, id: &str) -> Result<Option<PaymentMethod>, ApiError> {
         let path = format!("/v1/payment_intents/{}?expand%5B%5D=payment_method", segment(id));
         let paid: Option<PaidWith> = self.found(&path).await?;
@@ -250,7 +250,7 @@ impl Api {
         }
     }
 
-    /// A dispute as it is now.
+    /// The current state of a dispute.
     pub(super) async fn dispute(&self, id: &str) -> Result<Dispute, ApiError> {
         self.send(self.client.get(format!("{}/v1/disputes/{}", self.base, segment(id)))).await
     }

@@ -17,13 +17,13 @@ pub(super) enum Charged {
     Payment(Box<PaymentIntent>),
     /// It was not paid, and never will be.
     Failed(TopUpStop),
-    /// Nobody knows yet.
+    /// No one knows yet.
     Unknown(ApiError),
 }
 
 impl Stripe {
-    /// Saves the card of a session's payment, in place of another one, unless it was removed since. The same again changes
-    /// nothing.
+    /// Saves the card of a session's payment, replacing an older one, unless the card was removed since. The same again
+    /// changes nothing.
     pub(super) async fn save_card(&self, account: &str, payment: &str, customer: &str) -> Result<(), Problem> {
         let Ok(account) = account.parse::<AccountId>() else { return Ok(()) };
         let paid_with = self.api.paid_with(payment).await.map_err(|error| unavailable(&error))?;
@@ -78,7 +78,7 @@ impl Stripe {
     }
 }
 
-/// Why the charge of a card failed. Banks ask for authentication in either of two ways.
+/// Why the charge of a card failed. Banks request authentication in either of two ways.
 pub(super) fn stop(failure: &PaymentFailure) -> TopUpStop {
     let authenticate = Some("authentication_required");
     match [failure.code.as_deref(), failure.decline_code.as_deref()].contains(&authenticate) {

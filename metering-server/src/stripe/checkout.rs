@@ -1,4 +1,4 @@
-//! What is sold by card, and the Checkout session in which an account buys it.
+//! The plans sold by card, and the Checkout session for buying one.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -35,7 +35,7 @@ pub(crate) struct Stripe {
     /// Has saved cards, and their charges.
     pub(super) store: Arc<dyn PaymentStore>,
     webhook_secrets: Vec<Secret>,
-    /// Anybody can send an event that Stripe did not sign.
+    /// Anyone can send an event that Stripe did not sign.
     unsigned: Mutex<RareWarning>,
     plans: Vec<Plan>,
     /// The URL of the pages, without a slash at the end.
@@ -70,7 +70,7 @@ impl Stripe {
         Ok(Self { api, store, webhook_secrets, unsigned, plans, pages })
     }
 
-    /// Creates a session in which an account buys a plan. With the same idempotency key, an account gets the same session
+    /// Creates a session for an account to buy a plan. With the same idempotency key, an account gets the same session
     /// again, unless the plan has changed.
     pub(crate) async fn checkout(
         &self,
@@ -97,7 +97,7 @@ impl Stripe {
         Ok(CheckoutResponse { url, session_id: session.id })
     }
 
-    /// Whether a plan is sold as it was when the owner of an account agreed to buy it.
+    /// Whether a plan is sold on the terms to which the owner of an account agreed.
     pub(super) fn sells(&self, rule: &TopUpRule) -> bool {
         let is_same = |plan: &Plan| {
             (plan.credits, plan.amount, plan.currency) == (rule.credits, rule.amount, rule.currency.code())
@@ -131,7 +131,7 @@ impl Plan {
         })
     }
 
-    /// The parameters of a session. What it sells is in the metadata of the session, and of the payment for people.
+    /// The parameters of a session. The plan is in the metadata of the session, and for people in that of the payment.
     fn form(&self, account: &Account, pages: &str) -> Vec<(&'static str, String)> {
         let currency = self.currency.to_ascii_lowercase();
         let (org, page) = (account.id.to_string(), format!("{pages}/metering/account"));
@@ -158,13 +158,13 @@ impl Plan {
     }
 }
 
-/// The parameters of a session that saves its card, for a customer who is known or not.
+/// The parameters of a session that saves its card, for a known or a new customer.
 fn saved_card(customer: Option<String>) -> Vec<(&'static str, String)> {
     let customer = customer.map_or(("customer_creation", "always".to_owned()), |customer| ("customer", customer));
     vec![
         customer,
         ("payment_method_types[0]", "card".to_owned()),
-        // Stripe's page says that the card will be charged later, too.
+        // Stripe's page states that the card will be charged later, too.
         ("payment_intent_data[setup_future_usage]", "off_session".to_owned()),
         ("metadata[metering_save_card]", "yes".to_owned()),
     ]

@@ -1,4 +1,5 @@
-//! What Stripe's events do. They come in any order and any number of times; each payment, refund and dispute counts once.
+//! The effects of Stripe's events. They come in any order and any number of times; each payment, refund and dispute
+//! counts once.
 //!
 //! On any failure, the response is an error, and Stripe sends the event again, for three days.
 
@@ -40,7 +41,7 @@ struct Charge {
     payment_intent: Option<String>,
 }
 
-/// What a refund or dispute takes back.
+/// The amount that a refund or dispute takes back.
 struct Reversal<'a> {
     id: &'a str,
     payment: &'a str,
@@ -54,7 +55,7 @@ struct Reversal<'a> {
     again: bool,
 }
 
-/// What became of a session, or of a payment with a saved card.
+/// The outcome of a session, or of a payment with a saved card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sale {
     /// It was paid, and is credited.
@@ -104,7 +105,7 @@ impl Stripe {
             .inspect_err(|_| tracing::error!(event = id, kind, "an event of Stripe is not settled; it is sent again"))
     }
 
-    /// Credits what a session sold, if it is paid, and saves its card if that was asked for.
+    /// Credits what a session sold, if it is paid, and saves its card if the session was for that.
     async fn credit(&self, payments: Payments<'_>, session: &Session) -> Result<Sale, Problem> {
         let Some(terms) = Terms::read(session.metadata.as_ref()) else { return Ok(Sale::Foreign) };
         if session.payment_status.as_deref() != Some("paid") {
@@ -151,7 +152,7 @@ impl Stripe {
         Ok(Sale::Unpaid)
     }
 
-    /// A charge was refunded. The event has no refunds, so Stripe is asked for them.
+    /// A charge was refunded. The event has no refunds, so request them from Stripe.
     async fn refunded(&self, payments: Payments<'_>, charge: &Charge, now: Timestamp) -> Result<(), Problem> {
         let Some(payment) = &charge.payment_intent else { return Ok(()) };
         let refunds = self.api.refunds_of(payment).await.map_err(|error| unavailable(&error))?;
@@ -164,7 +165,7 @@ impl Stripe {
     async fn refund(&self, payments: Payments<'_>, refund: &Refund, now: Timestamp) -> Result<(), Problem> {
         let Some(payment) = &refund.payment_intent else { return Ok(()) };
         let reason = refund.reason.as_deref().unwrap_or("refund").to_owned();
-        // A refund that failed or was cancelled has ended, even if nothing else of it is known here.
+        // A refund that failed or was cancelled has ended, even if this store has nothing else of it.
         let restored = matches!(refund.status.as_deref(), Some("failed" | "canceled"));
         let (id, amount, currency) = (&refund.id, refund.amount, &refund.currency);
         let (is_dispute, again) = (false, false);
@@ -172,8 +173,8 @@ impl Stripe {
         self.reverse(payments, reversal, now).await
     }
 
-    /// A dispute may be lost after it was won, and events come in any order. So Stripe is asked for the present status of a
-    /// closed one.
+    /// A dispute may be lost after it was won, and events come in any order. So request the current status of a closed
+    /// dispute from Stripe.
     async fn dispute(&self, payments: Payments<'_>, dispute: Dispute, now: Timestamp) -> Result<(), Problem> {
         let dispute = match dispute.status.as_str() {
             "won" | "lost" => self.api.dispute(&dispute.id).await.map_err(|error| unavailable(&error))?,
@@ -193,8 +194,8 @@ impl Stripe {
         self.reverse(payments, reversal, now).await
     }
 
-    /// Takes back what was credited for a payment, or gives it back. A payment that is not known is looked up at Stripe
-    /// first, because its own event may arrive later.
+    /// Takes back the credits of a payment, or restores them. An unknown payment is looked up at Stripe first, because
+    /// its own event may arrive later.
     async fn reverse(&self, payments: Payments<'_>, reversal: Reversal<'_>, now: Timestamp) -> Result<(), Problem> {
         match recorded(payments, &reversal).await {
             Err(Error::Payment(error)) if matches!(*error, PaymentError::NoProcessorPayment(_)) => {}
@@ -215,7 +216,7 @@ impl Stripe {
     }
 }
 
-/// What the metadata of a session, or of a payment with a saved card, says that was sold.
+/// What was sold, from the metadata of a session or of a payment with a saved card.
 struct Terms<'m> {
     account: &'m str,
     plan: &'m str,
@@ -233,7 +234,7 @@ impl<'m> Terms<'m> {
     }
 }
 
-/// Credits what was sold with a payment, if it was paid on these terms. `of` names what has them.
+/// Credits the plan that a payment bought, if it was paid on these terms. `of` names the object that has them.
 async fn sold(
     payments: Payments<'_>,
     terms: &Terms<'_>,

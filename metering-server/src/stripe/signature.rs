@@ -36,7 +36,8 @@ pub(super) fn verify(secrets: &[&str], header: &str, body: &[u8], now: Timestamp
         mac.update(time.as_bytes());
         mac.update(b".");
         mac.update(body);
-        // The body is hashed once, however many signatures a stranger sends. They are compared in constant time.
+        // The body is hashed once, no matter how many signatures an unauthenticated client sends. They are compared in
+        // constant time.
         signatures.iter().any(|signature| mac.clone().verify_slice(signature).is_ok())
     };
     if !secrets.iter().any(|secret| is_by(secret)) {

@@ -1,7 +1,7 @@
 //! Charges saved cards of accounts whose balance is low.
 //!
-//! Every node does this. A charge is stored before Stripe is asked for it, and its id is the request's idempotency key. So it
-//! is made once, even if this process ends at any point, or another one makes it at the same time.
+//! Every node does this. A charge is stored before the request to Stripe, and its id is the request's idempotency key.
+//! So it is made once, even if this process ends at any point, or another one makes it at the same time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(crate) struct TopUps {
 }
 
 impl TopUps {
-    /// Charges cards until shutdown. What was begun then is finished by another process, or after the next start.
+    /// Charges cards until shutdown. Another process, or the next start, finishes charges that were begun then.
     pub(crate) async fn run(self, shutdown: Shutdown) {
         let mut retried: Option<Instant> = None;
         loop {
@@ -67,8 +67,8 @@ impl TopUps {
         }
     }
 
-    /// Makes the charges that are due, and first, with `is_retry`, those whose outcome is not known. Ends early if Stripe does
-    /// not respond.
+    /// Makes the due charges; with `is_retry`, first those whose outcome is unknown. Ends early if Stripe does not
+    /// respond.
     async fn step(&self, is_retry: bool) -> Result<(), StoreError> {
         let store = &self.stripe.store;
         let open = if is_retry { store.open_top_ups(BATCH).await? } else { Vec::new() };
@@ -97,12 +97,13 @@ impl TopUps {
         }
     }
 
-    /// Charges the card of an account if a charge is due. Returns whether Stripe responds, as far as is known.
+    /// Charges the card of an account if a charge is due. Returns whether Stripe responds, as far as this process
+    /// knows.
     async fn top_up(&self, settings: &AutoTopUp, now: Timestamp) -> Result<bool, StoreError> {
         let (store, account) = (&self.stripe.store, &settings.account);
         let Some(rule) = &settings.rule else { return Ok(true) };
         if !self.stripe.sells(rule) {
-            tracing::warn!(%account, "automatic top-ups stopped: their plan is not sold as it was");
+            tracing::warn!(%account, "automatic top-ups stopped: their plan is no longer sold on the agreed terms");
             return store.stop_top_ups(account, TopUpStop::PlanChanged, now).await.map(|()| true);
         }
         // Nearly always there is, unless the limit of the month is reached: then this takes no write transaction.
@@ -128,7 +129,7 @@ impl TopUps {
                 Ok(Some(payment)) => Charged::Payment(Box::new(payment)),
                 Ok(None) if charge.started_at.saturating_add(NEVER_MADE_AFTER) > now => return Ok(true),
                 Ok(None) => {
-                    // By a clock that is ahead, another process may still send it.
+                    // If this clock is ahead, another process may still send it.
                     if self.clock_watch.trusted_now(&*self.clock, &**store).await?.is_none() {
                         return Ok(true);
                     }
@@ -161,7 +162,7 @@ impl TopUps {
             }
             Err(error) => {
                 let is_there = !matches!(error, ApiError::Unreachable(_));
-                tracing::warn!(charge = %charge.id, %error, "the outcome of an automatic top-up is not known yet; trying again");
+                tracing::warn!(charge = %charge.id, %error, "the outcome of an automatic top-up is unknown; trying again");
                 Ok(is_there)
             }
         }

@@ -24,7 +24,7 @@ pub(crate) use fetch::FetchedDocument;
 /// response.
 const BODY_BYTES_MAX: usize = 4 * 1024;
 
-/// The most headers that a response may have.
+/// The maximum number of headers in a response.
 const HEADERS_MAX: usize = 100;
 
 /// The client cannot be set up.
@@ -60,7 +60,7 @@ pub(crate) struct WebhookRequest<'a> {
     pub(crate) body: Bytes,
 }
 
-/// What a receiver responded.
+/// A receiver's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WebhookResponse {
     /// The HTTP status. A redirect is a response like any other: it is not followed.
@@ -72,7 +72,7 @@ pub(crate) struct WebhookResponse {
 }
 
 impl WebhookResponse {
-    /// What it means for the delivery.
+    /// Its meaning for the delivery.
     pub(crate) fn outcome(&self) -> AttemptOutcome {
         AttemptOutcome::of_response(self.status.as_u16(), self.retry_after).with_body(&self.body)
     }
@@ -141,7 +141,7 @@ impl WebhookClient {
     /// Sends a webhook. Any response is a result; whether its status means success is up to the caller.
     ///
     /// # Errors
-    /// When there is no response.
+    /// When no response arrives.
     pub(crate) async fn send(&self, request: WebhookRequest<'_>) -> Result<WebhookResponse, WebhookFailure> {
         let WebhookRequest { url, id, timestamp, signature, body } = request;
         let text = |text: &str| HeaderValue::from_str(text).map_err(|_| WebhookFailure::InvalidRequest);
@@ -156,7 +156,7 @@ impl WebhookClient {
     /// Posts a body. `now` is what a date in `Retry-After` is compared with.
     ///
     /// # Errors
-    /// When there is no response.
+    /// When no response arrives.
     pub(crate) async fn post(
         &self,
         url: &WebhookUrl,
@@ -172,7 +172,7 @@ impl WebhookClient {
         let response = sent.await.map_err(|error| WebhookFailure::of(&error))?;
         let retry_after = retry_after(response.headers(), now);
         let mut outcome = WebhookResponse { status: response.status(), retry_after, body: Vec::new() };
-        // The status is known, so it does not matter how the body ends.
+        // The status has arrived, so it does not matter how the body ends.
         let _ = tokio::time::timeout(self.timeouts.body, read_beginning(response, &mut outcome.body)).await;
         Ok(outcome)
     }
@@ -189,7 +189,7 @@ async fn read_beginning(mut response: Response, body: &mut Vec<u8>) {
     }
 }
 
-/// `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date in the past is no wait.
+/// `Retry-After`: seconds, or a date (RFC 9110, section 10.2.3). A date in the past means no wait.
 fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse() {

@@ -16,7 +16,7 @@ use crate::mail::AlertMail;
 /// How long a shutdown waits for attempts.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What is needed to deliver webhooks, before the task starts.
+/// The parts of webhook delivery, before its task starts.
 #[derive(Debug)]
 pub(crate) struct Delivering {
     courier: Courier,
@@ -73,7 +73,7 @@ pub(crate) async fn finish(task: Option<JoinHandle<()>>) {
     }
 }
 
-/// Stores the operator's own webhook as it is configured. A process without one does not remove a stored one, which
+/// Stores the operator's own webhook from the configuration. A process without one does not remove a stored one, which
 /// another process may have configured.
 async fn set_operators(
     store: &dyn FullStore,
@@ -85,7 +85,7 @@ async fn set_operators(
         (Some(terms), stored) => {
             let is_new = stored.is_none_or(|stored| stored.terms != terms || stored.state != WebhookState::Active);
             if is_new {
-                tracing::info!(kinds = %terms.kinds, "storing the operator's webhook as it is configured");
+                tracing::info!(kinds = %terms.kinds, "storing the configured operator's webhook");
                 store.set_operator_webhook(Some(terms), clock.now()).await?;
             }
         }

@@ -40,7 +40,7 @@ pub(crate) enum WebhookFailure {
     InvalidRequest,
 }
 
-/// What customers see if the host has no address that webhooks may be sent to, or none at all.
+/// The text for customers if the host has no address that webhooks may be sent to, or none at all.
 const NO_ADDRESS: &str = "the host has no address that webhooks may be sent to";
 
 impl WebhookFailure {
@@ -53,7 +53,7 @@ impl WebhookFailure {
         }
     }
 
-    /// What an error of the HTTP client means.
+    /// The meaning of an error of the HTTP client.
     pub(super) fn of(error: &reqwest::Error) -> Self {
         if find::<NoAllowedAddress>(error).is_some() {
             return Self::RefusedAddress;

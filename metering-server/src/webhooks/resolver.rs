@@ -69,8 +69,8 @@ pub(super) struct Resolver {
     pub(super) policy: Option<Arc<AddressPolicy>>,
 }
 
-/// The host has addresses, but webhooks may be sent to none of them. Does not say which they are: that would reveal
-/// names in the operator's network to customers.
+/// The host has addresses, but webhooks may be sent to none of them. Does not name them: that would reveal names in the
+/// operator's network to customers.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("the host has no address that webhooks may be sent to")]
 pub(super) struct NoAllowedAddress;

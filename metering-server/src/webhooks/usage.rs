@@ -24,7 +24,7 @@ const BATCH_TYPE: &str = "application/cloudevents-batch+json; charset=utf-8";
 /// A sink cannot be used.
 type SetupError = Box<dyn Error + Send + Sync>;
 
-/// What sends usage, before its tasks start.
+/// The parts of usage export, before its tasks start.
 #[derive(Debug)]
 pub(crate) struct Sinks(Vec<UsageCourier>);
 

@@ -1,4 +1,4 @@
-//! What is committed but not in the log yet, in the order in which it should be logged.
+//! The committed postings that are not in the log yet, in the order in which to log them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -15,7 +15,7 @@ use crate::record::list;
 use crate::row::Row;
 use crate::{usage_lines, values};
 
-/// How many rows of `log_batch` are read at once.
+/// How many rows of `log_batch` are read at a time.
 const PAGE: usize = 256;
 
 /// [`Taken::openings`](metering_core::store::Taken::openings) once all are in the log: accounts that are new since get a row

@@ -1,4 +1,4 @@
-//! Stores authorizations, each once, and what becomes of them.
+//! Stores authorizations, each once, and their outcomes.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -93,8 +93,8 @@ pub async fn credit(
     Ok(AuthorizationCredited::Account(account))
 }
 
-/// Records what the request of a pending authorization used. The record after that; `None`, and nothing changes, when
-/// that is known already, or it is not pending.
+/// Records the usage of a pending authorization's request. The record after that; `None`, and nothing changes, when
+/// that is recorded already, or it is not pending.
 pub async fn set_used(
     db: &mut dyn Executor,
     id: &AuthorizationId,

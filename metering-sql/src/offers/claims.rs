@@ -1,5 +1,5 @@
-//! Claims of pending authorizations, so that one process at a time goes on with each. Finding those that are free takes
-//! no lock; what was found is checked again by the write that claims it.
+//! Claims of pending authorizations, so that one process at a time continues each. Finding those that are free takes no
+//! lock; what was found is checked again by the write that claims it.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::{numbered, values};
 /// For how long an authorization that cannot be read is put off. It must not hold up the others.
 const UNREADABLE: Duration = Duration::from_secs(60 * 60);
 
-/// The query for the pending ones that nobody has claimed at `?1`, at most `limit`. It reads as many entries of the index
-/// `payment_authorization_claim` as it returns. The limit is a literal: with an unknown limit PostgreSQL would plan for a
-/// large one, and sort all that are pending.
+/// The query for the pending authorizations that are unclaimed at `?1`, at most `limit`. It reads as many entries of
+/// the index `payment_authorization_claim` as it returns. The limit is a literal: with an unknown limit PostgreSQL
+/// would plan for a large one, and sort all that are pending.
 #[must_use]
 pub fn free(limit: u32) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! Moves what records have in tables of its own.
+//! Moves the parts of records that are in separate tables.
 
 use metering_core::offers::AuthorizationRecord;
 

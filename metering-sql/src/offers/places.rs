@@ -16,7 +16,7 @@ use crate::transfer::GasPlacesRecord;
 use crate::value::Value;
 use crate::{numbered, values};
 
-/// Without the places that were given back, which are in a table of their own ([`given_back`]).
+/// Without the places that were given back, which are in a separate table ([`given_back`]).
 impl Record for GasPlacesRecord {
     const TABLE: Table = table!("gas_place" by ["chain_id", "wallet"] { Own(chain_id), Own(wallet), Place(next) });
 

@@ -49,7 +49,7 @@ const COLUMNS: &[Column] = &[
     Own("claimed_until"),
 ];
 
-/// Without its transactions, which are in a table of their own. To be read only: a row needs the end of its claim.
+/// Without its transactions, which are in a separate table. To be read only: a row needs the end of its claim.
 impl Record for AuthorizationRecord {
     const TABLE: Table = Table {
         name: "payment_authorization",
@@ -223,8 +223,8 @@ pub(crate) fn id_values(id: &AuthorizationId) -> Vec<Value> {
     values![id.chain_id, id.token, id.payer, id.nonce]
 }
 
-/// The condition for `count` authorizations by id, beginning with a given one. The limit is a literal:
-/// with an unknown limit PostgreSQL would plan for a large one.
+/// The condition for `count` authorizations by id, starting with a given one. The limit is a literal: with an unknown
+/// limit PostgreSQL would plan for a large one.
 #[must_use]
 pub fn from(count: usize) -> String {
     format!(
@@ -234,7 +234,7 @@ pub fn from(count: usize) -> String {
     )
 }
 
-/// Reads `count` authorizations by id, beginning with a given one.
+/// Reads `count` authorizations by id, starting with a given one.
 pub(crate) async fn page(
     db: &mut dyn Executor,
     first: &AuthorizationId,

@@ -25,7 +25,7 @@ pub(crate) async fn set(db: &mut dyn Executor, row: i64, state: AuthorizationSta
     numbered::set::<AuthorizationRecord>(db, &["state", "failure", "failed_at"], &[row]).await.map(drop)
 }
 
-/// Sets what an authorization's request used, and its state after that.
+/// Sets the usage of an authorization's request, and its state after that.
 pub(crate) async fn set_used(db: &mut dyn Executor, row: i64, after: &AuthorizationRecord) -> Result<()> {
     let used = after.usage.and_then(|usage| usage.used);
     let row = [values![row, used], state_values(after.state)].concat();

@@ -1,5 +1,5 @@
-//! The column of a place: a number without a sign, of which SQLite stores the integer of the same bits, and PostgreSQL
-//! eight bytes, big-endian, which compare like the number.
+//! The column of a place, an unsigned number: SQLite stores the signed integer with the same bits, and PostgreSQL eight
+//! big-endian bytes, which compare like the number.
 
 use crate::value::{FromValue, ToValue, Value};
 

@@ -1,8 +1,8 @@
-//! What the macros of the storage traits have in common.
+//! The shared parts of the macros of the storage traits.
 
 /// Implements a storage trait: first the methods that are written out, then a line for each that only runs a script.
 /// The line has how to run it (`read`, `snapshot` or `write`), the signature, and the script, which takes the same
-/// arguments in the same order. `?T` stands for `Option<&T>`.
+/// arguments in the same order. `?T` means `Option<&T>`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! scripted {

@@ -22,7 +22,7 @@ impl Position {
     /// Parses a cursor made by [`Position::cursor`].
     ///
     /// # Errors
-    /// When it has another number of parts, or is not a cursor of a section.
+    /// When the number of parts is wrong, or it is not a cursor of a section.
     pub fn of(cursor: &Cursor, parts: usize) -> Result<Self, StoreError> {
         let position = serde_json::from_str(cursor.as_str()).ok().filter(|position: &Self| position.0.len() == parts);
         let foreign = || StoreError::UnknownCursor;

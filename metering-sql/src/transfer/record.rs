@@ -1,4 +1,4 @@
-//! What a store has of accounts, usage and deliveries, in a form that does not depend on the backend.
+//! A store's accounts, usage and deliveries, in a form that does not depend on the backend.
 
 use std::fmt;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ macro_rules! sections {
 
         impl Section {
             /// Every section, in the order in which they are written: records that others refer to come first. Secrets
-            /// come last, so that nobody is charged on an incomplete store.
+            /// come last: no one can be charged on an incomplete store.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$Section),+];
 
             /// Its display name.
@@ -127,13 +127,13 @@ sections! {
     ReceiptTerms = "receipt_terms" of
         /// Terms of receipts.
         ReceiptTerms(Box<ReceiptTermsRecord>),
-    /// Receipts and credit notes as they were issued: by payment and part.
+    /// Issued receipts and credit notes: by payment and part.
     IssuedReceipts = "issued_receipts" of
-        /// A receipt or credit note as it was issued.
+        /// An issued receipt or credit note.
         IssuedReceipt(Box<IssuedReceipt>),
-    /// Who bought, for receipts: by account and time.
+    /// Buyers' details for receipts: by account and time.
     Buyers = "buyers" of
-        /// Who bought for an account, for some time.
+        /// A buyer's details for an account, valid for some time.
         Buyer(Box<BuyerRecord>),
     /// Saved cards with the rules of automatic top-ups: by account.
     AutoTopUps = "auto_top_ups" of
@@ -175,9 +175,9 @@ sections! {
     Unreadable = "unreadable" of
         /// An arrival that could not be read.
         Unreadable(UnreadableArrival),
-    /// Payments that nobody claimed: by chain, hash, token, recipient and block.
+    /// Unclaimed payments: by chain, hash, token, recipient and block.
     Unclaimed = "unclaimed" of
-        /// A payment that nobody claimed.
+        /// An unclaimed payment.
         Unclaimed(Box<UnclaimedPayment>),
     /// Webhooks: by account, and in the order of creation; the operator's own first.
     Webhooks = "webhooks" of
@@ -195,9 +195,10 @@ sections! {
     UsageSinks = "usage_sinks" of
         /// A sink for usage.
         UsageSink(UsageSink),
-    /// What sinks were sent of usage: by the bytes of the sink, day, account, the bytes of route, method and source, and key.
+    /// Usage that was sent to sinks: by the bytes of the sink, day, account, the bytes of route, method and source, and
+    /// key.
     SentUsage = "sent_usage" of
-        /// What a sink was sent of a daily total.
+        /// The part of a daily total that a sink was sent.
         SentUsage(Box<SentUsage>),
     /// Signup sessions, by their token.
     Signups = "signups" of
@@ -231,9 +232,9 @@ sections! {
     AccountLogs = "account_logs" of
         /// An entry of an account's own log.
         AccountAction(Box<AccountAction>),
-    /// Whose child an account is, by child.
+    /// Parents of accounts, by child.
     ChildAccounts = "child_accounts" of
-        /// Whose child an account is.
+        /// The parent of an account.
         Child(Box<ChildAccount>),
     /// Credits that moved between accounts and their children, by parent and request.
     CreditMoves = "credit_moves" of

@@ -18,7 +18,7 @@ use crate::{accounts, audit, holds, keys, usage_lines};
 pub struct Source {
     /// The columns that `read` reads.
     pub columns: String,
-    /// What they are read from. The first table has the section's order.
+    /// The source that they are read from. The first table has the section's order.
     pub tables: &'static str,
     /// The columns that the section is ordered by; together they are unique for each row.
     pub keys: &'static [&'static str],

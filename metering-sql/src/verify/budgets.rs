@@ -1,4 +1,4 @@
-//! Verifies that what counts against the budgets of keys is not less than what the keys were used for and hold.
+//! Verifies that the usage counted towards budgets of keys is at least the usage and holds of the keys.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,5 @@
-//! What charges read of keys and secrets, and the meters that they write. All else is in [`metering_sql::keys`].
+//! The columns of keys and secrets that charges read, and the meters that they write. All else is in
+//! [`metering_sql::keys`].
 
 use std::future::ready;
 use std::sync::LazyLock;
@@ -16,7 +17,7 @@ use crate::script::{dialect, names_of, row_of};
 
 static BY_NUMBER: LazyLock<String> = LazyLock::new(|| dialect(&keys::query("api_key.number = ?2")));
 
-/// What a secret belongs to.
+/// The account and key of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret {
     /// The account's row number.

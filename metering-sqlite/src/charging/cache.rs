@@ -24,8 +24,8 @@ use crate::journal::sequence::{insert, newest_in_sequence};
 use crate::journal::{Change, Row, Snapshot, Touched, Unfolded};
 use crate::script::Statements;
 
-/// A generation of the cache ends when this many accounts, or secrets, were used in it; then all are forgotten that were
-/// not used since the one before. So at most twice as many are cached, and one more batch. An account with one secret
+/// A generation of the cache ends when this many accounts or secrets were used in it; entries that were not used since
+/// the previous one are then dropped. So at most twice as many are cached, plus one batch. An account with one secret
 /// takes about 240 bytes. Slightly less than seven eighths of a power of two: hash maps are then well filled.
 const GENERATION: usize = 212_992;
 
@@ -51,9 +51,9 @@ const _: () = assert!(size_of::<CachedSecret>() <= 16, "there may be hundreds of
 pub(crate) struct Cache {
     /// `None` until the journal was read.
     data_version: Option<i64>,
-    /// By the bytes of their hashes.
+    /// Secrets by the bytes of their hashes.
     secrets: Generations<[u8; 32], CachedSecret>,
-    /// When secrets stop working. Few do: those that were replaced with a grace period.
+    /// When secrets stop working: only those that were replaced with a grace period.
     expiring: HashMap<KeyHash, Timestamp>,
     accounts: Generations<i64, CachedAccount>,
     /// How many accounts were loaded since all were forgotten.
@@ -105,7 +105,7 @@ impl Cache {
         self.data_version
     }
 
-    /// Panics unless the state of an account, as it was just decided, follows from the tables and the journal.
+    /// Panics unless the state of an account that was just decided follows from the tables and the journal.
     pub(crate) fn assert_stored(&self, connection: &Connection, account: i64, decided: MeterState) -> Result<()> {
         let stored =
             CachedAccount::read(connection, account)?.map(|cached| self.unfolded.state(account, cached.state()));
@@ -125,7 +125,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Whether the journal has anything to fold or to delete, as far as is known here.
+    /// Whether the journal has anything to fold or to delete, as far as this process knows.
     pub(crate) fn has_unfolded(&self) -> bool {
         self.unfolded.len() > 0 || self.round.is_open(&self.unfolded)
     }
@@ -177,7 +177,7 @@ impl Cache {
         }
     }
 
-    /// What a secret that is not revoked belongs to. Loads the account too.
+    /// The account and key of a secret that is not revoked. Loads the account too.
     pub(crate) fn secret(&mut self, connection: &Connection, hash: &KeyHash) -> Result<Option<Secret>> {
         if let Some(CachedSecret { account, key, load }) = self.secrets.get(hash.as_bytes()).copied()
             && self.accounts.get(&account).is_some_and(|account| account.keys.load == load)

@@ -38,7 +38,7 @@ pub(crate) struct CachedAccount {
 const _: () = assert!(size_of::<CachedAccount>() <= 136, "there may be hundreds of thousands");
 
 impl CachedAccount {
-    /// Reads what the tables have of an account.
+    /// Reads an account from the tables.
     pub(super) fn read(connection: &Connection, row: i64) -> Result<Option<Self>> {
         let mut statement = connection.prepare_cached(&SELECT).map_err(store_error)?;
         first(&mut statement, [row], |row| {
@@ -68,7 +68,7 @@ impl CachedAccount {
         }
     }
 
-    /// What the charge rule reads of the account.
+    /// The account's state for the charge rule.
     pub(crate) fn state(&self) -> MeterState {
         let [of_minute, of_day] = self.counts;
         MeterState {
@@ -80,7 +80,7 @@ impl CachedAccount {
         }
     }
 
-    /// Changes what the charge rule reads of the account.
+    /// Changes the account's state for the charge rule.
     pub(crate) fn set_state(&mut self, state: MeterState) {
         *self = Self { keys: std::mem::take(&mut self.keys), ..Self::of(self.id, state) };
     }

@@ -10,8 +10,8 @@ use crate::access::keys;
 use crate::error::Result;
 use crate::rows::parse;
 
-/// The keys of an account that charges came with, and their parent keys. Most accounts have one key, and that is as it
-/// was made: of such a key only the id is kept.
+/// The keys of an account that charges came with, and their parent keys. Most accounts have one key, which never
+/// changed: of such a key only the id is kept.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CachedKeys {
     /// The load of the account that they belong to. Secrets that were read for an earlier load are no longer valid.
@@ -32,7 +32,7 @@ struct FirstId([u8; 10]);
 const _: () = assert!(size_of::<CachedKeys>() <= 24, "each account has some");
 
 impl CachedKeys {
-    /// The state of a key, if the account has it. Reads it if it is not known yet.
+    /// The state of a key, if the account has it. Reads it if it is not cached yet.
     pub(super) fn get(&mut self, connection: &Connection, account: i64, number: KeyNumber) -> Result<Option<KeyState>> {
         if number.is_first()
             && let Some(first) = self.first
@@ -88,7 +88,7 @@ impl FirstId {
         (digits.len() == 2 * number.len()).then_some(Self(number))
     }
 
-    /// The state of a first key that is as it was made.
+    /// The state of a first key that never changed.
     fn as_made(self) -> Result<KeyState> {
         let mut id = *b"key_00000000000000000000";
         for (pair, byte) in id[Self::PREFIX.len()..].chunks_exact_mut(2).zip(self.0) {

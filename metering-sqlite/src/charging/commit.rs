@@ -45,12 +45,12 @@ pub(crate) fn commit(
         return Ok(());
     }
     write(&transaction, cache, changes, now)?;
-    // Only the flush can fail from here on, and nothing of the batch is passed on before it has succeeded.
+    // Only the flush can fail from here on, and no result of the batch is returned before it has succeeded.
     decided(outcomes);
     transaction.commit().map_err(commit_error)
 }
 
-/// What a batch is decided with.
+/// The data for deciding a batch.
 struct Stored<'a> {
     transaction: &'a Transaction<'a>,
     cache: &'a mut Cache,
@@ -166,7 +166,7 @@ fn add_refused(journaled: &mut Vec<(i64, Change)>, events: &[(i64, NewEvent)]) {
         .extend(events.iter().filter(|(account, _)| named.insert(*account)).map(|(row, _)| (*row, Change::Settings)));
 }
 
-/// What the holds of a batch change for each account.
+/// The changes that the holds of a batch make to each account.
 fn of_holds(changes: &[HoldChange<i64, i64>]) -> Result<Vec<(i64, Change)>> {
     let mut of_accounts: BTreeMap<i64, Holds> = BTreeMap::new();
     for change in changes {

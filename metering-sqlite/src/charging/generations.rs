@@ -1,11 +1,11 @@
-//! A bounded map in two generations. What was not used in a whole generation is forgotten, so busy entries stay.
+//! A bounded map in two generations. Entries that were not used in a whole generation are dropped, so busy ones stay.
 
 use std::collections::hash_map::Entry;
 use std::hash::Hash;
 
 use foldhash::HashMap;
 
-/// What was used since the last call of [`Generations::age`], and what was used in the generation before.
+/// The entries used since the last call of [`Generations::age`], and those used in the previous generation.
 #[derive(Debug)]
 pub(crate) struct Generations<K, V> {
     young: HashMap<K, V>,

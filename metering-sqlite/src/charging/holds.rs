@@ -110,7 +110,7 @@ fn settled(row: &Row<'_>, first: usize) -> rusqlite::Result<Result<Option<Settle
     let Some(captured) = row.get::<_, Option<i64>>(first)? else { return Ok(Ok(None)) };
     let (reason, at) = (row.get::<_, String>(first + 1)?, timestamp(row, first + 2)?);
     let known = SettleReason::from_name(&reason);
-    let known = known.ok_or_else(|| corrupt(format_args!("{reason:?} is no reason to settle a hold")));
+    let known = known.ok_or_else(|| corrupt(format_args!("{reason:?} is not a reason to settle a hold")));
     Ok(known.map(|reason| Some(SettledHold { captured: Credits::from_atoms(captured), reason, at })))
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::migrations::migrate;
 
-    /// However many settled holds are kept.
+    /// No matter how many settled holds are kept.
     #[test]
     fn lists_read_no_settled_hold() {
         let mut connection = Connection::open_in_memory().unwrap();

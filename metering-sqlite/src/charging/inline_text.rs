@@ -1,4 +1,4 @@
-//! Short texts without an allocation of their own. The cache has one for each account.
+//! Short texts without an allocation. The cache has one for each account.
 
 /// A text of at most `N` bytes, followed by zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

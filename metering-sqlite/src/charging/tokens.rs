@@ -14,7 +14,7 @@ pub(crate) fn limit(connection: &Connection, account: i64) -> Result<u32> {
     Ok(first(&mut statement, [account], |row| row.get(0).map(Ok))?.unwrap_or_default())
 }
 
-/// What was counted for an account or a key; the default if nothing was.
+/// The tokens counted for an account or a key; the default if there are none.
 pub(crate) fn window(connection: &Connection, account: i64, scope: TokenScope) -> Result<Window> {
     let sql = "SELECT minute, tokens FROM token_window WHERE account = ?1 AND key = ?2";
     let mut statement = connection.prepare_cached(sql).map_err(store_error)?;
@@ -24,7 +24,7 @@ pub(crate) fn window(connection: &Connection, account: i64, scope: TokenScope) -
     Ok(stored.unwrap_or_default())
 }
 
-/// Writes what a batch counted.
+/// Writes the counts of a batch.
 pub(crate) fn write(connection: &Connection, changes: &[(i64, TokenScope, Window)]) -> rusqlite::Result<()> {
     for (account, scope, window) in changes {
         let sql = "INSERT INTO token_window (account, key, minute, tokens) VALUES (?1, ?2, ?3, ?4) \

@@ -32,7 +32,7 @@ pub(crate) fn of_row(row: &Row<'_>, from: usize) -> rusqlite::Result<Result<(Cou
     Ok(volume.map(|volume| (route, volume)).map_err(|error| corrupt_column("route_volume.returned", error)))
 }
 
-/// Writes what a batch counted.
+/// Writes the counts of a batch.
 pub(crate) fn write(connection: &Connection, changes: &[(i64, CountedRoute, Volume)]) -> rusqlite::Result<()> {
     for (account, route, volume) in changes {
         let sql = "INSERT INTO route_volume (account, route_template, http_method, month, requests, returned) \

@@ -24,7 +24,7 @@ fn may_be_permissions(error: &rusqlite::Error) -> bool {
     matches!(code, Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
 }
 
-/// Who owns a file, or the folder that it would be in, and who we are: the end of an error message.
+/// The owner of a file, or of the folder that it would be in, and the process's user: the end of an error message.
 #[cfg(unix)]
 pub(super) fn owners(path: &Path) -> String {
     let Some((found, metadata)) =
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn path_owner_and_user_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        // A folder cannot be opened as a database, whoever asks.
+        // A folder cannot be opened as a database, by any user.
         let error = super::super::open_writer(folder.path()).unwrap_err().to_string();
         let uid = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(folder.path()).unwrap());
         let path = folder.path().display().to_string();
@@ -84,7 +84,7 @@ mod tests {
             assert!(error.contains(part), "{part}: {error}");
         }
         assert!(!error.contains("Run this as"), "{error}");
-        // Of a file that does not exist, its folder is named.
+        // For a file that does not exist, the error names its folder.
         assert!(owners(&folder.path().join("new.db")).contains(&format!("; {path} belongs to")));
         assert_eq!(user(0), "root (uid 0)");
         assert_eq!(user(4_000_000_123), "uid 4000000123");

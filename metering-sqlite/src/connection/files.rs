@@ -22,7 +22,7 @@ type FileId = (u64, u64);
 #[derive(Debug)]
 pub(crate) struct Files {
     watched: Vec<(PathBuf, FileId)>,
-    /// What happened to them. Set once and never cleared: a file that reappears is a different one.
+    /// The problem with them. Set once and never cleared: a file that reappears is a different one.
     lost: OnceLock<String>,
 }
 
@@ -52,7 +52,7 @@ impl Files {
         Self { watched: Vec::new(), lost: OnceLock::new() }
     }
 
-    /// What happened to the files, if they are no longer those that were opened.
+    /// The problem with the files, if they are no longer those that were opened.
     pub(crate) fn loss(&self) -> Option<&str> {
         if let Some(lost) = self.lost.get() {
             return Some(lost);

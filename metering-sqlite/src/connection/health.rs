@@ -31,7 +31,7 @@ pub(crate) struct Health {
 
 #[derive(Debug, Default)]
 enum Damage {
-    /// None found so far.
+    /// No problem found yet.
     #[default]
     None,
     /// A read or a write found corrupt data.
@@ -53,7 +53,7 @@ impl Health {
         Self { files: Files::none(), room_probe: None, damage: Mutex::default() }
     }
 
-    /// What happened to the files, if they are no longer those that were opened.
+    /// The problem with the files, if they are no longer those that were opened.
     pub(crate) fn loss(&self) -> Option<&str> {
         self.files.loss()
     }

@@ -55,13 +55,14 @@ const MISCOUNTED: &str = "
       + (SELECT count(*) FROM key_meter m
         WHERE NOT EXISTS (SELECT 1 FROM api_key k WHERE k.account = m.account AND k.number = m.key))";
 
-/// Each check of the keys and of what belongs to them: a query that counts what is wrong, and what that is.
+/// Each check of the keys and the rows that belong to them: a query that counts the wrong rows, and the description of
+/// the error.
 const KEY_CHECKS: [Check; 6] = [
     WITHOUT_KEY,
     (WITHOUT_ACCOUNT, "keys belong to no account or to no parent"),
     (SECRET_WITHOUT_KEY, "secrets belong to no key"),
     (WITHOUT_SECRET, "keys do not have the secret they should have"),
-    (MISCOUNTED, "keys or meters lack the other"),
+    (MISCOUNTED, "keys without a meter, or meters without a key"),
     HOLD_WITHOUT_KEY,
 ];
 

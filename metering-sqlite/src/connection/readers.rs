@@ -15,13 +15,13 @@ use crate::journal::{Snapshot, Unfolded};
 /// Maximum number of concurrent reads; others wait.
 const MAX_READERS: usize = 4;
 
-/// A reader that was not used for so long forgets what it has of the journal, if others are. Reading it again can take
+/// A reader that was not used for this long drops its journal data, if others are in use. Reading it again can take
 /// half a second, so those that are used now and then keep it.
 const FORGETS_AFTER: Duration = Duration::from_secs(60);
 /// But fewer changes than these, which take two megabytes, are not worth it.
 const FORGETS_FROM: usize = 100_000;
 
-/// A connection that nobody uses, with what it has read of the journal.
+/// An idle connection, with what it has read of the journal.
 #[derive(Debug)]
 struct Idle {
     connection: Connection,
@@ -92,7 +92,7 @@ impl Readers {
     }
 }
 
-/// Takes what readers that were not used for long have of the journal, if it has this many changes.
+/// Takes the journal data of readers that were not used for long, if it has this many changes.
 fn take_unused(idle: &mut [Idle], now: Instant, from: usize) -> Vec<Unfolded> {
     let is_unused = |reader: &&mut Idle| now.saturating_duration_since(reader.since) >= FORGETS_AFTER;
     let unused = idle.iter_mut().filter(is_unused).filter(|reader| reader.unfolded.len() >= from);

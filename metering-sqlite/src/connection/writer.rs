@@ -1,8 +1,8 @@
 //! The writer thread.
 //!
 //! SQLite lets only one connection write at a time, so one thread owns that connection and all other threads send it
-//! work. The thread also owns the cache, which therefore needs no lock. A database in memory has no such thread: its work
-//! is done where it is asked for, so that tests may stop Tokio's clock, which would move on while they wait for a thread.
+//! work. The thread also owns the cache, which therefore needs no lock. A database in memory has no such thread: the
+//! caller's thread does its work, so tests can stop Tokio's clock, which would advance while they wait for a thread.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,9 +24,10 @@ use crate::connection::health::Health;
 use crate::error::{Result, commit_error, store_error};
 use crate::journal::Snapshot;
 
-/// How long there must be no work before the journal is folded.
+/// The idle time before the journal is folded.
 const IDLE: Duration = Duration::from_secs(10);
-/// Accounts that are folded at once when there is no work. Work that comes meanwhile waits for a few milliseconds.
+/// Accounts that are folded in one step when there is no work. Work that arrives during a step waits for a few
+/// milliseconds.
 const FOLDED_WHEN_IDLE: usize = 256;
 /// The same when the store is closed.
 const FOLDED_AT_THE_END: usize = 4_096;
@@ -38,7 +39,7 @@ type Work = Box<dyn FnOnce(&mut WriterState) + Send>;
 /// A handle to the connection that writes.
 pub(crate) struct Writer(Worker);
 
-/// Where the work is done.
+/// The thread that does the work.
 enum Worker {
     Thread { work: Option<mpsc::Sender<Work>>, thread: Option<JoinHandle<()>> },
     Caller(Box<Mutex<WriterState>>),
@@ -62,7 +63,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("metering-sqlite-writer".to_owned())
             .spawn(move || {
-                // Whoever waits for a thread that has panicked, or calls it later, must learn that.
+                // Callers that wait for a thread that has panicked, or call it later, must get an error.
                 while catch_unwind(AssertUnwindSafe(|| state.serve(&inbox))).is_err() {
                     state.broken.get_or_insert_with(|| "a write panicked".to_owned());
                     state.cache.clear();
@@ -94,7 +95,7 @@ impl Writer {
         work.send(Box::new(move |state: &mut WriterState| state.sources.push_back(source))).is_ok()
     }
 
-    /// Runs `write` in a transaction of its own.
+    /// Runs `write` in its own transaction.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Snapshot<'_>) -> Result<T> + Send + 'static,

@@ -29,7 +29,7 @@ fn an_account_keeps_its_newest_events() {
     });
     assert_eq!(deleted, [4, 3, 0]);
     let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(count("SELECT count(*) FROM event WHERE account = 2"), 10, "no new event: looked at another time");
+    assert_eq!(count("SELECT count(*) FROM event WHERE account = 2"), 10, "no new event: checked another time");
     assert_eq!(count("SELECT min(number) FROM event WHERE account = 1"), 16);
     assert_eq!(count("SELECT event FROM delivery WHERE account = 1 AND is_head"), 16, "the next one can be sent");
     assert_eq!(count("SELECT count(*) FROM delivery"), 13);

@@ -8,7 +8,7 @@ use crate::events::lists;
 use crate::migrations::migrate;
 use crate::script::dialect;
 
-/// However many events and deliveries are kept, and however many webhooks others have.
+/// No matter how many events and deliveries are kept, and how many webhooks others have.
 #[test]
 fn lists_and_lookups_use_an_index() {
     let mut connection = Connection::open_in_memory().unwrap();
@@ -65,7 +65,7 @@ fn lists_and_lookups_use_an_index() {
     }
 }
 
-/// However many accounts wait for a webhook that fails, and however many deliveries wait behind them.
+/// No matter how many accounts wait for a failing webhook, and how many deliveries wait behind them.
 #[test]
 fn a_look_reads_only_what_is_due() {
     let mut connection = Connection::open_in_memory().unwrap();

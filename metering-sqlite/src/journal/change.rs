@@ -11,7 +11,7 @@ use crate::error::{Result, corrupt};
 use crate::journal::Holds;
 use crate::usage::kind;
 
-/// What one commit changed.
+/// The changes of one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
     /// The id of the row before it, so that a missing row is noticed.
@@ -29,13 +29,13 @@ pub(crate) enum Change {
     Usage(Usage),
     /// Holds that were opened or settled. In a row, this comes before the account's usage.
     Holds(Holds),
-    /// A new entry of the ledger.
+    /// A new ledger entry.
     Entry(Added),
     /// The account's keys or rate limits changed. They are in the tables already; other processes must read them again.
     Settings,
 }
 
-/// What an entry of the ledger adds to its account's totals, in atoms.
+/// The amounts that a ledger entry adds to its account's totals, in atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Added {
     pub(crate) balance: i64,
@@ -145,7 +145,7 @@ pub(crate) const AGAIN: u8 = 5;
 const NEAR: usize = 16;
 
 impl Change {
-    /// What an entry of the ledger adds to its account's totals.
+    /// The amounts that a ledger entry adds to its account's totals.
     pub(crate) fn of_entry(entry: &NewLedgerEntry) -> Self {
         let added = entry.applied_to(Totals::default()).unwrap_or_default();
         Self::Entry(Added {
@@ -193,8 +193,8 @@ impl Change {
     }
 }
 
-/// A change as it is stored. Rows of schema 8 have the first three variants: all of their usage is of first keys, and
-/// such usage is still stored like that. Schema 9 has the first four; the last is of schema 23.
+/// The stored form of a change. Rows of schema 8 have the first three variants: all of their usage is of first keys,
+/// and such usage is still stored like that. Schema 9 has the first four; the last is of schema 23.
 #[derive(Serialize, Deserialize)]
 enum Packed<P> {
     Usage(PackedUsage<P>),
@@ -207,7 +207,7 @@ enum Packed<P> {
     Again(u8),
 }
 
-/// Usage as it is stored, without its key.
+/// The stored form of usage, without its key.
 #[derive(Serialize, Deserialize)]
 struct PackedUsage<P> {
     line: u32,
@@ -252,7 +252,7 @@ fn deserialize_changes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec
     Ok(changes)
 }
 
-/// A row as it is stored, with a format version and followed by its CRC-32. A new format also needs a new schema
+/// The stored form of a row: a format version, the change, and its CRC-32. A new format also needs a new schema
 /// version, so that an older program refuses the whole database.
 #[derive(Serialize, Deserialize)]
 enum Stored<R> {

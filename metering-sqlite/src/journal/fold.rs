@@ -1,9 +1,9 @@
 //! Folding: brings the tables up to date with the charge journal, a few accounts at a time.
 //!
 //! A round of folding takes everything that is in the journal when it begins. Each slice folds the next accounts in row
-//! order, so it touches neighbouring pages, and writes each account once, however often it was charged. Once all
-//! accounts are folded, the round's rows are deleted, also a few at a time. Commits fold as they go; the store folds the
-//! rest when it is idle, and when it is closed.
+//! order, so it touches neighbouring pages, and writes each account once, no matter how often it was charged. Once all
+//! accounts are folded, the round's rows are deleted, also a few at a time. Commits fold as they go; the store folds
+//! the rest when it is idle, and when it is closed.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ use crate::usage::newest::Newest;
 /// the store is a test of folding.
 const ROUND: usize = if cfg!(debug_assertions) { 100 } else { 2_359_296 };
 
-/// A row of the journal counts as this many changes more, since that is what reading it takes: after a crash, a journal
-/// of single charges would otherwise take several seconds.
+/// A row of the journal counts as this many additional changes, because of the cost of reading it: after a crash, a
+/// journal of single charges would otherwise take several seconds.
 const ROW: usize = if cfg!(debug_assertions) { 0 } else { 4 };
 
 /// A round also begins when one account has this many changes, so that no account takes long to fold: these take about a
@@ -34,8 +34,8 @@ const LONGEST: usize = if cfg!(debug_assertions) { 20 } else { 16_384 };
 /// same pages.
 const SLICE: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 
-/// But fewer accounts are enough if they have about this many changes, so that a slice takes one or two milliseconds
-/// however busy its accounts are.
+/// A slice has fewer accounts if they have about this many changes, so it takes one or two milliseconds no matter how
+/// busy its accounts are.
 const SLICE_CHANGES: usize = 4_096;
 
 /// When the store is idle, a slice has at most this many changes for each account that it may fold.
@@ -61,13 +61,13 @@ const HASTY_CHANGES: usize = 2 * SLICE_CHANGES;
 /// How much to fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Amount {
-    /// What keeps up with the charges.
+    /// The pace that keeps up with the charges.
     Due,
     /// This many accounts, and not only once there are enough changes for a round.
     Accounts(usize),
 }
 
-/// What is known of the current round in this process.
+/// This process's view of the current round.
 #[derive(Debug, Default)]
 pub(crate) struct Round {
     upto: i64,
@@ -151,7 +151,7 @@ impl Round {
         Ok(())
     }
 
-    /// How many accounts to fold for what came since the last slice.
+    /// How many accounts to fold for the changes since the last slice.
     fn due(&self, weight: usize, is_hasty: bool) -> usize {
         let (accounts, changes) = (self.accounts.max(1), self.changes.max(1));
         let due = (weight * accounts * PACE.0).div_ceil(PACE.1 * changes);
@@ -159,7 +159,7 @@ impl Round {
     }
 }
 
-/// What reading these changes and rows takes, in changes.
+/// The cost of reading these changes and rows, in changes.
 const fn weight(changes: usize, rows: usize) -> usize {
     changes.saturating_add(rows.saturating_mul(ROW))
 }

@@ -1,19 +1,19 @@
-//! What a row of the journal says of holds: how they change their account's totals and rate-limit windows.
+//! The holds in a row of the journal: how they change their account's totals and rate-limit windows.
 
 use metering_core::charging::HoldChange;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, corrupt};
 
-/// What the holds of a commit change for their account. A hold that was opened and settled counts as both.
+/// The changes that the holds of a commit make to their account. A hold that was opened and settled counts as both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Holds {
-    /// How many were opened. They count for the rate limits, and are no usage yet.
+    /// How many were opened. They count towards the rate limits, and are not usage yet.
     pub(crate) opened: u32,
     /// How many were settled. They are calls of the same row's usage, and counted for the rate limits when they were
     /// opened.
     pub(crate) settled: u32,
-    /// The change of what is held, in atoms.
+    /// The change of the held amount, in atoms.
     pub(crate) atoms: i64,
 }
 

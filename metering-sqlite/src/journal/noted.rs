@@ -1,5 +1,5 @@
-//! The changes of one account, packed. Millions of changes wait to be folded, and in the form in which they are used
-//! each would take 64 bytes; packed, a typical one takes 6 after the account's first, and about 9 with spare capacity.
+//! The changes of one account, packed. Millions of changes wait to be folded, and each would take 64 bytes unpacked;
+//! packed, a typical one takes 6 after the account's first, and about 9 with spare capacity.
 
 use std::borrow::Cow;
 
@@ -22,14 +22,14 @@ pub(crate) struct Noted {
     pub(crate) change: Change,
 }
 
-/// What a change without a path of its own takes at most: the first one of an account then needs one allocation.
+/// The maximum size of a change without its own path: the first change of an account then needs one allocation.
 const TYPICAL_BYTES: usize = 24;
 
 /// An account with more changes than these has their sum in memory, which takes about 150 bytes. These are unpacked in a
 /// few microseconds.
 const WITHOUT_SUM: usize = if cfg!(debug_assertions) { 4 } else { 64 };
 
-/// Most changes are packed without an allocation of their own.
+/// Most changes are packed without an allocation.
 const SHORT: usize = 48;
 
 /// Changes of one account, oldest first. Each is stored with its distance from the one before it, in number and time, and
@@ -126,12 +126,12 @@ impl NotedChanges {
         self.sum().totals(before)
     }
 
-    /// What counts against the account's rate limits after these changes.
+    /// The account's rate-limit windows after these changes.
     pub(crate) fn windows(&self, before: RateWindows) -> RateWindows {
         self.sum().windows(before).unwrap_or_else(|| self.count(before))
     }
 
-    /// What the charge rule reads of the account after these changes.
+    /// The account's state for the charge rule after these changes.
     pub(crate) fn state(&self, before: MeterState) -> Result<MeterState> {
         let (sum, windows) = (self.sum(), RateWindows { minute: before.minute, day: before.day });
         let RateWindows { minute, day } = sum.windows(windows).unwrap_or_else(|| self.count(windows));
@@ -221,7 +221,7 @@ mod tests {
         const HOUR: i64 = 60 * MINUTE;
         let holds = |opened, settled, atoms| Change::Holds(Holds { opened, settled, atoms });
         let entry = Change::Entry(Added { balance: 500, purchased: 300, granted: 200 });
-        // Clocks that stand, that go on, that are a little behind now and then, and that are set back.
+        // Clocks that stop, that run, that sometimes lag a little, and that are set back.
         let clocks: [fn(i64) -> i64; 5] = [
             |_| 0,
             |number| number * MINUTE / 2,

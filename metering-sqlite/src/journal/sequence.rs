@@ -12,8 +12,8 @@ pub(crate) fn newest_in_sequence(connection: &Connection) -> Result<i64> {
     Ok(journal.max(ledger))
 }
 
-/// The newest ids of the journal and of the ledger. What is folded may be in no table any more, but the marker remembers
-/// how far that went.
+/// The newest ids of the journal and of the ledger. Folded rows may be gone from every table, but the marker keeps the
+/// number of the last one.
 fn newest(connection: &Connection) -> Result<(i64, i64)> {
     let sql = "SELECT max(coalesce((SELECT max(id) FROM charge_journal), 0), (SELECT floor FROM fold WHERE id = 1)), \
                coalesce((SELECT max(id) FROM ledger), 0)";
@@ -28,7 +28,8 @@ pub(crate) fn insert(connection: &Connection, id: i64, row: &Row) -> Result<()> 
     statement.execute(params![id, row.pack()?]).map(drop).map_err(store_error)
 }
 
-/// Records a change of one account that no charge made. Whoever caches the account reads the journal and forgets it.
+/// Records a change of one account that no charge made. A process that caches the account reads the journal and drops
+/// it.
 pub(crate) fn record(connection: &Connection, account: i64, id: i64, change: Change, now: Timestamp) -> Result<()> {
     let (after, _) = newest(connection)?;
     insert(connection, id, &Row { after, at: now.unix_millis(), changes: vec![(account, change)] })

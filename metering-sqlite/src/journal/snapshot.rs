@@ -1,4 +1,4 @@
-//! A snapshot of the database: its tables, and what is not folded into them yet.
+//! A snapshot of the database: its tables, and the changes that are not folded into them yet.
 
 use std::cell::{Cell, Ref, RefCell};
 use std::ops::Deref;

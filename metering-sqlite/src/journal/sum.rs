@@ -1,4 +1,4 @@
-//! What the changes of one account add up to, so that an account with many is read without unpacking them.
+//! The sum of one account's changes, so that an account with many is read without unpacking them.
 
 use metering_core::access::Totals;
 use metering_core::backend::credits;
@@ -11,7 +11,7 @@ use crate::journal::Change;
 /// The sum of an account's changes, added oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Sum {
-    /// What is added to each of the totals, in atoms.
+    /// The amount added to each of the totals, in atoms.
     balance: i128,
     purchased: i128,
     granted: i128,
@@ -83,8 +83,7 @@ impl Sum {
         })
     }
 
-    /// What counts against the rate limits after these changes. `None` if a clock was set back: then it depends on each
-    /// of them.
+    /// The rate-limit windows after these changes. `None` if a clock was set back: then it depends on each of them.
     pub(crate) fn windows(&self, before: RateWindows) -> Option<RateWindows> {
         self.counted.as_ref().map_or(Some(before), |counted| counted.after(before))
     }

@@ -25,7 +25,8 @@ pub(crate) struct Marker {
     pub(crate) floor: i64,
     pub(crate) upto: i64,
     pub(crate) account: i64,
-    /// The newest row when the last slice was folded, by whichever process: how much came since says how much is due.
+    /// The newest row when the last slice was folded, by any process: the number of rows since then determines how much
+    /// is due.
     pub(crate) paid: i64,
 }
 
@@ -70,11 +71,11 @@ pub(crate) struct Unfolded {
     pub(crate) marker: Marker,
     /// The newest row that is included or folded.
     seen: i64,
-    /// What the round in progress has not come to yet, by account. All of it is up to `marker.upto`.
+    /// The changes that the round in progress has not reached yet, by account. All of it is up to `marker.upto`.
     round: HashMap<i64, NotedChanges>,
     /// The accounts of `round`, the last ones first.
     order: Vec<i64>,
-    /// What came since that round began, by account.
+    /// The changes since that round began, by account.
     newer: HashMap<i64, NotedChanges>,
     /// How many changes each of the two has.
     in_round: usize,
@@ -165,7 +166,7 @@ impl Unfolded {
     pub(crate) fn advance(&mut self, marker: Marker) {
         let last = std::mem::replace(&mut self.marker, marker);
         if marker.upto != last.upto {
-            // Whoever began a round had completed the last one, and took all rows that there were.
+            // The process that began a round had completed the last one, and took all rows that existed.
             self.round = std::mem::take(&mut self.newer);
             self.in_round = std::mem::take(&mut self.in_newer);
             (self.rows, self.longest) = (0, 0);
@@ -219,7 +220,7 @@ impl Unfolded {
         (self.round.len(), self.in_round)
     }
 
-    /// The changes of the accounts that the round in progress has not come to yet, by account.
+    /// The changes of the accounts that the round in progress has not reached yet, by account.
     pub(crate) fn round(&self) -> impl Iterator<Item = (i64, &NotedChanges)> {
         self.order.iter().rev().filter_map(move |account| Some((*account, self.round.get(account)?)))
     }
@@ -277,12 +278,12 @@ impl Unfolded {
         self.noted(account).try_fold(stored, |totals, changes| changes.totals(totals))
     }
 
-    /// What counts against the rate limits of an account, given what is in the tables.
+    /// The rate-limit windows of an account, given those in the tables.
     pub(crate) fn windows(&self, account: i64, stored: RateWindows) -> RateWindows {
         self.noted(account).fold(stored, |windows, changes| changes.windows(windows))
     }
 
-    /// What the charge rule reads of an account, given what is in the tables.
+    /// An account's state for the charge rule, given that in the tables.
     pub(crate) fn state(&self, account: i64, stored: MeterState) -> Result<MeterState> {
         self.noted(account).try_fold(stored, |state, changes| changes.state(state))
     }

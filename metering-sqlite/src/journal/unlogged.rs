@@ -1,4 +1,4 @@
-//! The journal as a source of the log: what the log has not taken yet stays in it, folded or not.
+//! The journal as a source of the log: rows that the log has not taken yet stay in it, folded or not.
 
 use metering_core::charging::UsageChange;
 use metering_core::{Credits, Timestamp};

@@ -9,8 +9,8 @@ use crate::error::{Result, store_error};
 use crate::journal::Change;
 use crate::journal::sequence::{newest_in_sequence, record};
 
-/// Writes an entry, and what it adds to the account's totals. That goes through the journal, since the totals in the
-/// table may be those before other changes.
+/// Writes an entry, and adds it to the account's totals. That goes through the journal, since the totals in the table
+/// may be those before other changes.
 pub(crate) fn write(connection: &Connection, changes: &EntryChanges<i64>) -> Result<()> {
     let EntryChanges { row, entry, written_at, .. } = changes;
     let id = append(connection, *row, entry, *written_at)?;

@@ -12,7 +12,7 @@ mod tests {
     use crate::migrations::migrate;
     use crate::script::dialect;
 
-    /// However many authorizations and places are kept, and however many secrets were replaced.
+    /// No matter how many authorizations and places are kept, and how many secrets were replaced.
     #[test]
     fn lists_and_lookups_use_an_index() {
         let mut connection = Connection::open_in_memory().unwrap();
@@ -52,7 +52,7 @@ mod tests {
         }
     }
 
-    /// However many were credited, and however many are claimed.
+    /// No matter how many were credited, and how many are claimed.
     #[test]
     fn a_look_reads_only_what_is_free() {
         let mut connection = Connection::open_in_memory().unwrap();

@@ -1,4 +1,4 @@
-//! What can be said of a database file without changing it.
+//! Inspects a database file without changing it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::migrations;
 use crate::store::SqliteStore;
 
 impl SqliteStore {
-    /// Reads a file's schema version, even while others use it. Neither makes nor migrates a database.
+    /// Reads a file's schema version, even while others use it. Does not create or migrate a database.
     ///
     /// ```
     /// use metering_sqlite::SqliteStore;

@@ -16,7 +16,7 @@ mod tests {
     use crate::migrations::migrate;
     use crate::script::dialect;
 
-    /// However many accounts there are, and however many have the name.
+    /// No matter how many accounts there are, and how many have the name.
     #[test]
     fn search_for_a_name_reads_only_what_it_returns() {
         let mut connection = Connection::open_in_memory().unwrap();

@@ -10,7 +10,7 @@ use crate::journal::{Snapshot, Unfolded};
 use crate::script::Statements;
 use crate::usage::activity;
 
-/// Reads the journal anew: what a connection remembers of it may hide damage.
+/// Reads the journal again: a connection's cached copy may hide damage.
 pub(crate) fn verify(connection: &Connection) -> Result<Verification> {
     let mut unfolded = Unfolded::default();
     let snapshot = &Snapshot::new(connection, &mut unfolded);

@@ -32,7 +32,7 @@ const _: () = assert!(
     "enough entries are kept even if the newest block has only one"
 );
 
-/// A usage entry, as it is stored.
+/// The stored form of a usage entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// Its number in the sequence that it shares with ledger and journal.
@@ -89,14 +89,14 @@ impl Entry {
         has_path
     }
 
-    /// Whether all else than id and time is the same.
+    /// Whether the two entries differ only in id and time.
     fn repeats(&self, last: &Self) -> bool {
         let Self { id: _, line, amount, kind, calls, created_at: _, path, key } = self;
         (line, amount, kind, calls, path, key)
             == (&last.line, &last.amount, &last.kind, &last.calls, &last.path, &last.key)
     }
 
-    /// What is shown of it, given its line.
+    /// The shown form of the entry, given its line.
     pub(crate) fn activity(self, line: UsageLine) -> Activity {
         Activity {
             id: format!("act_{}", self.id),

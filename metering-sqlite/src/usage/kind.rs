@@ -1,4 +1,4 @@
-//! How usage came about, as a number in packed rows. In those of schema 9 and earlier it is a flag for refunds, whose
+//! How usage came about, as a number in packed rows. In rows of schema 9 and earlier it is a flag for refunds, whose
 //! two values are the first two numbers.
 
 use metering_core::charging::UsageKind;

@@ -261,7 +261,7 @@ async fn version_12_files_store_authorizations() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// Nothing of an authorization expires: it would be executed or credited once more.
+/// No part of an authorization expires: otherwise it would be executed or credited again.
 #[tokio::test]
 async fn no_authorization_is_forgotten() {
     let (_folder, file, store) = created();

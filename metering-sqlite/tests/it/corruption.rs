@@ -116,9 +116,12 @@ async fn unresolvable_keys_are_detected() {
         ("INSERT INTO key_secret (hash, account, created_at) VALUES (x'00', 99, 1)", "1 secrets belong to no key"),
         ("UPDATE key_secret SET key = 1 WHERE account = 7", "1 secrets belong to no key"),
         (OTHER_ACCOUNT, "1 keys belong to no account"),
-        ("UPDATE api_key SET requests_per_day = 1 WHERE account = 7", "1 keys or meters lack the other"),
-        ("INSERT INTO key_meter VALUES (7, 0, 0, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
-        ("INSERT INTO key_meter VALUES (7, 1, 0, 0, 0, 0, 0, 0, 0)", "1 keys or meters lack the other"),
+        (
+            "UPDATE api_key SET requests_per_day = 1 WHERE account = 7",
+            "1 keys without a meter, or meters without a key",
+        ),
+        ("INSERT INTO key_meter VALUES (7, 0, 0, 0, 0, 0, 0, 0, 0)", "1 keys without a meter, or meters without a key"),
+        ("INSERT INTO key_meter VALUES (7, 1, 0, 0, 0, 0, 0, 0, 0)", "1 keys without a meter, or meters without a key"),
     ];
     for (damage, expected) in table {
         let folder = fast_folder();

@@ -1,4 +1,4 @@
-//! What only a backend on disk can get wrong: the file, its mode and version, and concurrent use by several stores.
+//! Properties of a backend on disk: the file, its mode and version, and concurrent use by several stores.
 
 use std::path::{Path, PathBuf};
 

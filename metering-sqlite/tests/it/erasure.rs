@@ -11,8 +11,8 @@ use rusqlite::Connection;
 
 use crate::scene::{NOON, created, database_path, new_account};
 
-/// Every column with text, as `table.column`. `metering_sql::erasure` takes what people wrote or are called by in the first
-/// list. The second has what stays; docs/privacy.md says why.
+/// Every column with text, as `table.column`. `metering_sql::erasure` takes what people wrote or are called by in the
+/// first list. The second account has what stays; docs/privacy.md explains why.
 const ERASED: &str = "account.agent_name account.email account.email_folded api_key.hint api_key.name \
     api_key.networks audit_entry.before audit_entry.reason audit_entry.request audit_outcome.after \
     audit_outcome.detail auto_top_up.brand auto_top_up.currency auto_top_up.customer auto_top_up.last4 \

@@ -70,7 +70,7 @@ async fn finish(store: &SqliteStore, due: &DueDelivery, now: Timestamp) -> Optio
     store.finish_delivery(id, attempt, AttemptOutcome::Delivered { status: 204 }, now).await.unwrap()
 }
 
-/// The kinds of an account's events, in the order in which they were written.
+/// The kinds of an account's events, in the order written.
 async fn reported(store: &SqliteStore, account: &AccountId) -> Vec<EventKind> {
     let events = store.events(account, None, 1_000).await.unwrap().items;
     events.iter().rev().map(|event| event.kind).collect()
@@ -125,7 +125,7 @@ async fn a_charge_without_an_event_touches_no_table_of_events() {
     assert!(store.commit(last, NOON).await.is_err(), "the balance is exhausted, which makes an event");
 }
 
-/// A refusal books nothing. Other handles must hear of the alert that it raised all the same.
+/// A refusal books nothing. Other handles must still see the alert that it raised.
 #[tokio::test]
 async fn a_level_raised_by_a_refusal_is_told_once_by_two_handles() {
     let folder = fast_folder();
@@ -149,7 +149,7 @@ async fn a_level_raised_by_a_refusal_is_told_once_by_two_handles() {
     assert_eq!(here.verify().await.unwrap().discrepancies, []);
 }
 
-/// What a crash leaves of a level, a threshold and a delivery that was claimed.
+/// The state of a level, a threshold and a claimed delivery after a crash.
 #[tokio::test]
 async fn levels_and_claims_survive_reopening() {
     let (_folder, file, store) = created();

@@ -30,7 +30,7 @@ async fn charges_are_committed_during_a_large_expiry() {
     assert_eq!((store.forget_expired(NOON).await.unwrap(), count(&file, "request_id")), (0, 0));
 }
 
-/// However many keys, secrets and holds there are.
+/// No matter how many keys, secrets and holds there are.
 #[test]
 fn deleting_a_key_reads_only_indexes() {
     let (_folder, file) = database_path();

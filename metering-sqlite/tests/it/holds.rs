@@ -1,5 +1,5 @@
-//! Holds on disk: what other handles on the file see at once, rate limits, crashes, verification, and that this store
-//! does what the memory store does.
+//! Holds on disk: what other handles on the file see at once, rate limits, crashes, verification, and agreement with
+//! the memory store.
 
 mod agreement;
 mod books;
@@ -94,7 +94,7 @@ async fn a_hold_survives_reopening() {
     open(&store, key, 4, 1).await;
     let held = store.hold(&id_of(1)).await.unwrap().unwrap();
     assert_eq!((held.held(), held.fallback, held.expires_at), (calls(4), calls(1), at(60)));
-    assert_eq!(count(&file, "charge_journal"), 1, "the change of what is held");
+    assert_eq!(count(&file, "charge_journal"), 1, "the change of the held amount");
     drop(store);
     assert_eq!(count(&file, "charge_journal"), 0, "it is folded");
 

@@ -64,7 +64,7 @@ async fn tables_lag_behind_until_an_orderly_close() {
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
     }
     drop(other);
-    assert_eq!(count(&file, "charge_journal"), 5, "who only reads leaves the journal as it is");
+    assert_eq!(count(&file, "charge_journal"), 5, "a reader does not change the journal");
     drop(store);
     assert_eq!(TABLES.map(|table| count(&file, table)), [1, 1]);
     assert_eq!(count(&file, "charge_journal"), 0);
@@ -72,7 +72,7 @@ async fn tables_lag_behind_until_an_orderly_close() {
     assert_eq!((calls(&store, &id).await, store.activity(&id, 99).await.unwrap().len()), (5, 6));
 }
 
-/// What an open log has not taken stays in the journal when it is folded and closed, and is not folded again.
+/// Rows that an open log has not taken stay in the journal when it is folded and closed, and are not folded again.
 #[tokio::test]
 async fn rows_stay_until_the_log_has_them() {
     let (_folder, file, store) = created();
@@ -159,7 +159,7 @@ async fn a_crash_at_any_stage_of_folding_loses_nothing() {
     assert_eq!(longest[0].request_path.as_deref(), Some("/239"));
 }
 
-/// However many processes charge.
+/// No matter how many processes charge.
 #[tokio::test]
 async fn the_journal_stays_short() {
     for stores in 1..=3 {

@@ -1,4 +1,4 @@
-//! Links that were sent by email, across versions of the schema.
+//! Emailed links, across versions of the schema.
 
 use metering_core::signups::LinkHash;
 use metering_core::store::{EmailVerified, SignupStore};
@@ -7,7 +7,7 @@ use metering_sqlite::SqliteStore;
 use crate::migration::write_version;
 use crate::scene::{NOON, database_path};
 
-/// The table of links is made anew in version 19, which must not lose those that were sent before.
+/// Version 19 recreates the table of links, and must not lose links that were sent before.
 #[tokio::test]
 async fn links_of_earlier_versions_still_work() {
     let (_folder, file) = database_path();

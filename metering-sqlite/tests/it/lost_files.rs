@@ -44,7 +44,7 @@ async fn store_with_deleted_files_charges_nothing() {
             }
             assert!(matches!(store.check_identity().await, Err(StoreError::Closed(_))), "{what}");
             assert!(matches!(store.check().await, Err(StoreError::Closed(_))), "{what}");
-            // A file that reappears does not help: what was written meanwhile is not in it.
+            // A file that reappears does not help: it lacks what was written since.
             let _ = std::fs::write(&lost, b"");
             assert!(matches!(commit(&store, key).await, Err(StoreError::Closed(_))), "{what}");
         }

@@ -128,7 +128,7 @@ async fn payments_of_version_4_are_final() {
     assert_eq!(store.verify().await.unwrap().discrepancies, []);
 }
 
-/// The scripts of versions 5 to 8, but for the activity of version 5, of which there is none here.
+/// The scripts of versions 5 to 8, except for the activity of version 5, which this test does not have.
 const VERSIONS_5_TO_8: [&str; 5] = [
     include_str!("../../src/migrations/0005_hardening.sql"),
     include_str!("../../src/migrations/0006_journal.sql"),
@@ -167,7 +167,7 @@ async fn version_8_keys_and_usage_become_those_of_first_keys() {
     drop(write(&file, UP_TO_VERSION_4.iter().chain(&VERSIONS_5_TO_8).chain([&ROWS_8])));
     let first: AccountId = "org_aaaaaaaaaaaaaaaaaaaa".parse().unwrap();
     let [replaced, of_revoked, live] = [0x11, 0x22, 0x33].map(|byte| KeyHash::from_bytes([byte; 32]));
-    // The first time the journal is read as it was written, then it is folded.
+    // The first time the journal is read unfolded, then it is folded.
     for balance in [5, 4] {
         let store = SqliteStore::open(&file).unwrap();
         assert_eq!(store.verify().await.unwrap().discrepancies, []);
@@ -271,7 +271,7 @@ async fn version_9_charges_are_no_holds() {
         let as_hold = post(store, once.clone().with_hold(terms)).await;
         assert!(matches!(as_hold, Err(Refusal::Repeated(Repetition::OtherRequest))), "{as_hold:?}");
     };
-    // The first time the journal is read as it was written, then it is folded.
+    // The first time the journal is read unfolded, then it is folded.
     for _ in 0..2 {
         let store = SqliteStore::open(&file).unwrap();
         check(&store).await;
@@ -377,7 +377,7 @@ fn an_up_to_date_database_is_opened_as_it_is() {
     };
     drop(SqliteStore::open(&file).unwrap());
     let migrated = schema();
-    // SQLite had 18 versions of its own.
+    // SQLite had 18 versions before the shared schema.
     assert_eq!(usize::try_from(migrated.0), Ok(18 + metering_sql::schema::STEPS.len()));
     drop(SqliteStore::open(&file).unwrap());
     assert_eq!(schema(), migrated);

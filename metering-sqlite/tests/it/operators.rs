@@ -1,4 +1,4 @@
-//! The audit log on disk: nobody changes it, not even with SQL, and it is there after a restart. And a search for a name
+//! The audit log on disk: it cannot be changed, not even with SQL, and it survives a restart. And a search for a name
 //! that many have.
 
 use metering_core::Store;
@@ -23,7 +23,7 @@ async fn log(store: &SqliteStore) -> AuditId {
     store.log_action(entry, outcome).await.unwrap()
 }
 
-/// What an earlier version left when it was killed between an entry and its outcome.
+/// The entry that an earlier version left when it was killed before it wrote the outcome.
 const ENTRY_ALONE: &str = "INSERT INTO audit_entry (at, actor, action, subject, reason, request) \
      VALUES (0, 'operator:jo', 'account.grant', 'org_a', 'Ticket 311', '{}')";
 

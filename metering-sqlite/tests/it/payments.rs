@@ -164,7 +164,7 @@ async fn recipients_of_used_chains_are_known_since_store_creation() {
     let began = Timestamp::from_unix_millis(5_000);
     assert_eq!((found[0].since, found[0].other_store), (began, None));
     assert_eq!(found[1].since, NOON, "a chain that was never used");
-    // A recipient that is configured later counts from then on.
+    // Payments to a recipient that is configured later are accepted from then on.
     let later = NOON.saturating_add(Duration::from_secs(60));
     assert_eq!(store.register_recipients(vec![(8453, recipient(2))], later).await.unwrap()[0].since, later);
     assert_eq!(store.recipients().await.unwrap().len(), 3);

@@ -27,7 +27,7 @@ pub(crate) fn database_path() -> (TempDir, PathBuf) {
     (folder, file)
 }
 
-/// A store in a new file, which is there as long as its folder.
+/// A store in a new file, which exists as long as its folder.
 pub(crate) fn created() -> (TempDir, PathBuf, SqliteStore) {
     let (folder, file) = database_path();
     let store = SqliteStore::create(&file).unwrap();

@@ -8,12 +8,11 @@ use clap::{Parser, ValueEnum};
 
 use crate::program;
 
-/// Measure what charges cost, and print Markdown tables.
+/// Measure the cost of charges, and print Markdown tables.
 ///
 /// Build everything with `cargo build --workspace --release`, run `cargo run --release -p metering-tests --bin bench`,
-/// and leave the machine alone for about an hour. It starts its own servers on free loopback ports with their own
-/// data, and does not touch your data. It uses wrk, Redis and proxies where they are installed, and says what is
-/// missing.
+/// and leave the machine alone for about an hour. It starts its own servers on free loopback ports with their own data,
+/// and does not touch your data. It uses wrk, Redis and proxies where they are installed, and lists what is missing.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench")]
 pub struct Arguments {
@@ -161,7 +160,7 @@ impl Arguments {
     /// The servers to measure: at least one.
     ///
     /// # Errors
-    /// If one is missing; the message says how to build it.
+    /// If one is missing; the message has the command that builds it.
     pub(super) fn servers(&self) -> Result<Vec<PathBuf>, String> {
         if self.servers.is_empty() {
             return Ok(vec![program::find("metering-server")?]);

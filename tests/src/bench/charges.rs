@@ -78,7 +78,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
 async fn measure(arguments: &Arguments, populated: &Populated) -> Result<(Vec<Case>, usize), Failure> {
     let keys: Vec<KeyHash> = populated.accounts.iter().map(|(_, key)| key.hash()).collect();
     let (store, accounts) = (populated.open()?, keys.len());
-    // With one account there is nothing to spread.
+    // With one account, all spreads are the same.
     let spreads: &[Spread] = if accounts == 1 { &[Spread::Uniform] } else { &[Spread::Uniform, Spread::Zipf] };
     let mut cases = Vec::new();
     for spread in spreads {

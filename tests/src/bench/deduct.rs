@@ -1,7 +1,7 @@
 //! `POST /internal/billing/deduct` compared with Redis `DECRBY`: both reply once the charge is flushed to disk.
 //!
 //! Redis flushes once per turn of its event loop, so commands that arrive together share a flush, as charges here do.
-//! It only subtracts: there are no rate limits, no usage totals and no check of the balance.
+//! It only subtracts, without rate limits, usage totals or a check of the balance.
 
 mod redis;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Stands for a figure that does not exist.
+/// Replaces a figure that does not exist.
 pub(super) const NONE: &str = "–";
 
 /// A whole number with thousands separators.

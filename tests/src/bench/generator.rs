@@ -17,7 +17,7 @@ use wrk::Wrk;
 /// Connections for using each key once.
 const WARM_UP_CONNECTIONS: usize = 64;
 
-/// What sends the requests.
+/// The program that sends the requests.
 #[derive(Debug)]
 pub(super) enum Generator {
     Wrk(Wrk),
@@ -126,7 +126,7 @@ mod tests {
         if matches!(found, Generator::Own) { vec![found] } else { vec![found, Generator::Own] }
     }
 
-    /// A server and its requests, of which it remembers the numbers that it has seen.
+    /// A server and its requests; it records the request numbers that it has seen.
     fn target(requests: usize, status_line: &'static str, seen: Arc<Mutex<BTreeSet<u64>>>) -> Target {
         let address = serve(move |request| {
             let number = request.line.trim_start_matches("GET /").split(' ').next().unwrap();
@@ -148,7 +148,7 @@ mod tests {
             target.advance(NEXT).unwrap();
             let sample = generator.measure(&target, 2, TIME).unwrap();
             assert!(sample.rate() > 0.0 && sample.p50 >= Some(Duration::from_millis(2)), "{sample:?}");
-            // wrk takes one from the script to look at it, and does not send it.
+            // wrk takes one request from the script for inspection, and does not send it.
             let first = *seen.lock().unwrap().first().unwrap();
             assert!((NEXT..=NEXT + 1).contains(&first), "{generator}: {first}");
             assert_eq!(u64::try_from(target.next.get()).unwrap(), NEXT + sample.responses, "{generator}");

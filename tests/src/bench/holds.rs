@@ -1,4 +1,4 @@
-//! Holds and captures through the store, next to charges: what it costs that a price is known only afterwards.
+//! Holds and captures through the store, compared with charges: the cost of prices that are known only afterwards.
 //!
 //! A held request is two postings in two commits, so at best it is half as fast as a charge. Each round commits a batch
 //! of holds and then the batch of their captures; the charges next to it go to the same accounts.
@@ -108,7 +108,7 @@ fn hold(key: KeyHash) -> Posting {
     }
 }
 
-/// The capture of half of what is held.
+/// The capture of half of the held amount.
 fn capture(outcome: &Outcome) -> Option<Posting> {
     let Outcome::Decided(Decision::Accepted(receipt)) = outcome else { return None };
     receipt.hold_update(HoldAction::Capture { cost: Credits::BASE_CALL, may_exceed: false }).map(Posting::Hold)

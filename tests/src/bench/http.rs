@@ -1,8 +1,8 @@
-//! What metering costs an HTTP request: a metered route compared with its unmetered twin, and both with bare hyper.
+//! The cost of metering an HTTP request: a metered route compared with its unmetered twin, and both with bare hyper.
 //!
 //! Metered and unmetered are the real server, started with the same flags, and serve the same block of the sample feed
 //! to the same requests. The only difference is that the twin's catalogue declares the route free. Bare hyper sends the
-//! same response without looking at the request. The load generator shares the machine's cores with the servers. That
+//! same response without parsing the request. The load generator shares the machine's cores with the servers. That
 //! slows the faster ones down more, because they serve more requests. Each key is used once beforehand, as in
 //! [`super::charges`].
 

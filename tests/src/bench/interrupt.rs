@@ -8,12 +8,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
 
-/// The exit code of a program that Ctrl-C ended at once.
+/// The exit code of a program that Ctrl-C ended immediately.
 const ENDED: i32 = 130;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 
-/// From now on a signal only makes [`check`] fail; a second one ends the process at once.
+/// From now on a signal only makes [`check`] fail; a second one ends the process immediately.
 pub(super) fn watch() -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let entered = runtime.enter();
@@ -26,7 +26,7 @@ pub(super) fn watch() -> Result<(), Failure> {
                 if REQUESTED.swap(true, Ordering::Relaxed) {
                     std::process::exit(ENDED);
                 }
-                eprintln!("ending; once more to end at once and leave servers and data behind");
+                eprintln!("ending; interrupt again to end immediately and leave servers and data behind");
             }
         });
     });

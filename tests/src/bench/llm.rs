@@ -20,7 +20,7 @@ use super::turns::{Measured, in_turns};
 use super::{Arguments, Failure, format};
 use fleet::{Fleet, Place, Way};
 
-/// Keys that send requests, each with an account of its own.
+/// Keys that send requests, each of a separate account.
 const KEYS: usize = 1_000;
 
 /// Measures each number of connections, and writes the table.

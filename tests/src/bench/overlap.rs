@@ -22,7 +22,7 @@ use super::turns::{Measured, Ratio, in_turns};
 use super::{Arguments, Failure, format};
 use fleet::{FLUSH_DELAY, Fleet, Kind, Way};
 
-/// Keys that send requests, each with an account of its own.
+/// Keys that send requests, each of a separate account.
 const KEYS: usize = 1_000;
 
 /// How long the upstream waits before it responds.
@@ -60,8 +60,8 @@ pub(super) async fn write(arguments: &Arguments, tools: &Tools, out: &mut dyn Wr
     Ok(table.write(&title, out)?)
 }
 
-/// What a charged request takes, divided by the longer of the upstream's time and the flush's, each as its p50 in the same
-/// round. The upstream's time is that of a request that is not metered.
+/// The time of a charged request, divided by the longer of the upstream's time and the flush's, each as its p50 in the
+/// same round. The upstream's time is that of a request that is not metered.
 fn of_the_longer(charged: &Measured, not_metered: &Measured) -> Option<Ratio> {
     let ratio = |(charged, not_metered): (&Sample, &Sample)| {
         let longer = not_metered.p50?.max(charged.flushes?.p50?);

@@ -60,7 +60,7 @@ struct Bench<'a> {
 }
 
 impl Method {
-    /// The plain ways come first, because the others are compared with them.
+    /// The plain ways run first, because the others are compared with them.
     const ALL: [Self; 5] = [Self::Plain, Self::PlainService, Self::ThroughStore, Self::OneNode, Self::ThreeNodes];
 
     fn name(self) -> &'static str {

@@ -1,4 +1,4 @@
-//! What provable bills cost: charged requests with receipts and with the log of postings, compared with neither.
+//! The cost of provable bills: charged requests with receipts and with the log of postings, compared with neither.
 //!
 //! Two servers have copies of the same accounts; one signs and serves the log. Both sign receipts, for requests that ask.
 

@@ -1,4 +1,4 @@
-//! What one measurement of a server gave, whichever tool measured it.
+//! The result of one measurement of a server, with any tool.
 
 use std::time::Duration;
 

@@ -50,7 +50,7 @@ pub(super) async fn write(arguments: &Arguments, out: &mut dyn Write) -> Result<
     let store = populated.open()?;
     charge_all(&store, &keys, changes).await?;
     let mut recorded = used.responses + u64::try_from(changes)?;
-    // What a kill between two commits would leave.
+    // The state that a kill between two commits would leave.
     let as_left = populated.duplicate(&arguments.data_dir)?;
     // Folds the journal.
     drop(store);

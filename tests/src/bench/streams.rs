@@ -1,4 +1,4 @@
-//! What an open event stream through the gateway costs, compared with nginx: memory, and processor time.
+//! The cost of an open event stream through the gateway, compared with nginx: memory and processor time.
 //!
 //! The upstream, on bare hyper, sends each stream an event now and then. Clients and upstream are parts of this
 //! process, so the figures are the proxy's alone.
@@ -27,7 +27,7 @@ const STREAMS_PER_KEY: usize = 16;
 /// Events per stream while the processor time is measured, at least.
 const EVENTS: u32 = 3;
 
-/// What one round of a proxy showed.
+/// The result of one round of a proxy.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     memory_before: u64,

@@ -1,4 +1,4 @@
-//! What the usage summary of 30 days costs after few and after many requests, and how much disk space they take.
+//! The cost of the usage summary of 30 days after few and after many requests, and their disk space.
 //!
 //! Usage is kept as daily totals, so both must depend on days and routes, not on requests; this benchmark would show if
 //! they did not. The requests are charged through the store, which is faster. The summary is requested over HTTP, as

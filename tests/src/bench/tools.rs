@@ -1,4 +1,4 @@
-//! Programs of others that the benchmark uses where they are installed.
+//! Third-party programs that the benchmark uses where they are installed.
 
 use std::env;
 use std::io::Write;
@@ -68,7 +68,7 @@ impl Tools {
         }
     }
 
-    /// Says what is missing, what that means for the tables, and which Debian package has it.
+    /// Lists what is missing, what that means for the tables, and which Debian package has it.
     pub(super) fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
         for line in self.missing() {
             writeln!(out, "\n**{line}**")?;

@@ -81,7 +81,7 @@ fn end(watcher: &mut Child) {
     let _ = watcher.wait();
 }
 
-/// Reads to the end: a node blocks when nobody drains its output.
+/// Reads to the end: a node blocks when its output is not drained.
 fn collect(from: impl Read + Send + 'static, sender: Sender<String>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines().map_while(Result::ok) {

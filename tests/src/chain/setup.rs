@@ -69,7 +69,7 @@ impl ChainSetup {
     }
 
     /// Starts it, and returns once it responds. `None` if tests against a real chain are disabled on this machine; a
-    /// line on standard error then says so.
+    /// line on standard error then reports it.
     ///
     /// # Panics
     /// If it does not start, or if these tests are disabled in CI.

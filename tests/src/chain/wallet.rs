@@ -1,9 +1,9 @@
-//! What people do with their wallets. viem, in a process that all chains use, makes the keys, signatures and transactions.
+//! Wallet operations of users. viem, in a process that all chains use, makes the keys, signatures and transactions.
 //!
 //! Setup methods (deploy, mint, approve) return once a block includes their transaction, and mine that block if none
-//! comes by itself. Payment methods return the transaction's hash at once: the test decides when it is mined. Amounts
-//! are in the smallest unit, as any decimal number: `5_000_000`, `"5003817"`. Addresses and hashes are lower-case hex
-//! with `0x`.
+//! comes by itself. Payment methods return the transaction's hash immediately: the test decides when it is mined.
+//! Amounts are in the smallest unit, as any decimal number: `5_000_000`, `"5003817"`. Addresses and hashes are
+//! lower-case hex with `0x`.
 
 pub mod authorizations;
 mod contracts;

@@ -45,7 +45,7 @@ pub(super) enum Kind {
 pub(super) struct Count {
     /// Confirmed charges.
     pub(super) charged: u64,
-    /// Charges with an unknown outcome: no response, or one that says so.
+    /// Charges with an unknown outcome: no response, or one that reports it.
     pub(super) unknown: u64,
     /// Refusals by error code. None of them may have been charged.
     pub(super) refusals: BTreeMap<String, u64>,
@@ -61,7 +61,7 @@ impl Count {
     }
 }
 
-/// What is known of a charge at a moment.
+/// The known state of a charge at a given time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     /// It is about to be sent.
@@ -129,7 +129,7 @@ impl Callers {
         self.shared.count(kind).clone()
     }
 
-    /// Stops the callers. A server must be running, so that keyed charges can learn their outcome.
+    /// Stops the callers. A server must be running, so that retries of keyed charges can find out their outcome.
     pub(super) fn stop(mut self) -> [Count; 2] {
         self.end();
         [self.count(Kind::Plain), self.count(Kind::Keyed)]

@@ -1,4 +1,4 @@
-//! What a disk may hold after a power loss: everything that was flushed, and any part of the rest.
+//! The possible contents of a disk after a power loss: everything that was flushed, and any part of the rest.
 //!
 //! Each unflushed write is kept, dropped, or torn into sectors of 512 bytes, some of which are kept. Kept writes are
 //! applied in any order. A truncation may be lost. So may the deletion of a file, until a file of the same name is
@@ -20,7 +20,7 @@ pub(super) enum Unflushed {
     AnyPart,
 }
 
-/// The files of a folder, as the disk and its cache hold them.
+/// The files of a folder, on the disk and in its cache.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Disk(BTreeMap<String, File>);
 

@@ -83,7 +83,7 @@ fn start_server(fleet: &Fleet, setup: crate::server::ServerSetup) -> Server {
     server
 }
 
-/// While nothing can be written, `/ready` must say so.
+/// While nothing can be written, `/ready` must fail.
 fn check_ready(server: &mut Server, started: Instant, report: &mut Report) {
     let client = server.client();
     let noticed = within(NOT_READY_WITHIN, || {

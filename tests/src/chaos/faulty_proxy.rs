@@ -9,7 +9,7 @@ use super::targets::Targets;
 use crate::client::{connect, read_all};
 use crate::listener;
 
-/// What the proxy does wrong.
+/// The proxy's faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bug {
     /// Confirms every 40th request without forwarding it.

@@ -38,7 +38,8 @@ impl Fleet {
         self.log.serve(setup(&self.site))
     }
 
-    /// Checks what a server publishes of the log: it must continue what the last audit saw, whatever has happened since.
+    /// Checks what a server publishes of the log: it must continue what the last audit saw, no matter what has happened
+    /// since.
     pub(super) fn audit(&self, server: &Server, report: &mut Report) {
         let audit = self.log.audit(server.address());
         match audit.code {

@@ -17,7 +17,7 @@ use crate::client::{Client, exchange};
 use crate::response::Response;
 use crate::site::Site;
 
-/// What must hold for a response, besides the rules for all.
+/// What must be true of a response, in addition to the rules for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expected {
     /// Delivered, and charged once.

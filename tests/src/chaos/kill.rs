@@ -43,7 +43,7 @@ fn run<const N: usize>(setting: &mut Setting, report: &mut Report, bug: Bug) {
         *victim = Some(server);
         announce(&fleet, &servers);
     }
-    // Some load after the last kill, however short the campaign is.
+    // Some load after the last kill, even in a short campaign.
     thread::sleep(setting.rng.millis(300, 500));
     let counts = callers.stop();
     servers.into_iter().flatten().for_each(Server::kill);

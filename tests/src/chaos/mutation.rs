@@ -1,6 +1,5 @@
-//! Mutated request targets and headers. Everything that reaches the upstream must have been charged at the price of
-//! what the most careless upstream would read it as, and must not carry a client's claim that only the gateway may
-//! make.
+//! Mutated request targets and headers. Every request that reaches the upstream must have been charged at the price of
+//! the route that the most lenient upstream would take it for, and must not have headers that only the gateway may set.
 
 use super::Setting;
 use super::fleet::{Fleet, verify};
@@ -238,7 +237,7 @@ fn shown(request: &[u8]) -> String {
     String::from_utf8_lossy(request).lines().next().unwrap_or_default().to_owned()
 }
 
-/// The target as the most careless upstream reads it: without the query and segment parameters, decoded until nothing
+/// The target as the most lenient upstream parses it: without the query and segment parameters, decoded until nothing
 /// is left to decode, in lower case, full-width letters as ASCII, and without empty and dot segments.
 fn careless_reading(target: &str) -> String {
     let path = target.split(['?', '#']).next().unwrap_or_default();

@@ -21,7 +21,7 @@ const NODES: usize = 3;
 /// Callers of each of the two accounts, each with one connection: 64 in all.
 const CALLERS: usize = 32;
 
-/// What follows Patroni's decision: the promotion, the checks of HAProxy, new connections of the nodes.
+/// The steps after Patroni's decision: the promotion, the checks of HAProxy, new connections of the nodes.
 const SWITCH: Duration = Duration::from_secs(10);
 
 /// How a leader is lost.

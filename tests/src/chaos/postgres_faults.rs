@@ -77,7 +77,7 @@ pub(super) fn commit_cuts(setting: &mut Setting, report: &mut Report) {
     deployment.proxies.iter().for_each(DatabaseProxy::cut_commits);
     while setting.has_time_left() {
         thread::sleep(setting.rng.millis(200, 900));
-        // Occasionally cut all connections of a node at once, whatever they are doing.
+        // Occasionally cut all connections of a node at once, even busy ones.
         setting.rng.pick(&deployment.proxies).cut_all();
         report.add("times a node was cut off", 1);
     }

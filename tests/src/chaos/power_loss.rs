@@ -19,8 +19,8 @@ const CALLERS: usize = 4;
 const IMAGES: usize = 12;
 const FEW_IMAGES: usize = 4;
 
-/// What the callers did and saw, each with the log's length at that moment: what made a confirmed charge durable is
-/// before it, and what a charge wrote is after the length at which it was sent.
+/// The callers' requests and results, each with the log's length at that time: the writes that make a confirmed charge
+/// durable are before that length, and the writes of a charge are after the length at which it was sent.
 type Noted = Arc<Mutex<Vec<(u64, Kind, Event)>>>;
 
 pub(super) fn run(setting: &mut Setting, report: &mut Report) {

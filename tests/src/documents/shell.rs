@@ -1,16 +1,16 @@
-//! Reads shell scripts of documents: as much of the grammar as finds the commands with their arguments, and the files that
-//! here-documents write.
+//! Reads shell scripts of documents: just enough of the grammar to find the commands with their arguments, and the
+//! files that here-documents write.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// What comes before the commands of a session, whose other lines are output.
+/// The prompts before the commands of a session, whose other lines are output.
 const PROMPT: &str = "$ ";
 
 /// The commands of a code block.
 #[derive(Debug, Default)]
 pub struct Script {
-    /// Each as its words: without redirections, and with variables as they are written.
+    /// Each is a list of words: without redirections, and with variables not expanded.
     pub commands: Vec<Vec<String>>,
     /// The files that here-documents write: name and content.
     pub files: Vec<(String, String)>,

@@ -85,7 +85,7 @@ async fn send(piece: Piece, mut gate: watch::Receiver<bool>) -> io::Result<Bytes
             Ok(Bytes::new())
         }
         Piece::Cut => {
-            // What was sent so far is written while this waits. Otherwise the connection would end before the head.
+            // Pending output is written while this waits. Otherwise the connection would end before the head.
             for _ in 0..10 {
                 tokio::task::yield_now().await;
             }
@@ -94,7 +94,7 @@ async fn send(piece: Piece, mut gate: watch::Receiver<bool>) -> io::Result<Bytes
     }
 }
 
-/// The failure that the prompt asks for with `script=...`.
+/// The failure that the prompt requests with `script=...`.
 pub(super) fn failure(api: Api, wish: &Wish) -> Option<Answer> {
     let error = match api {
         Api::Messages | Api::CountTokens => {

@@ -48,7 +48,7 @@ pub(super) fn message(wish: &Wish) -> Answer {
         return Answer::json(body(json!([block(wish)]), json!(reason), usage(wish)));
     }
     let mut at_start = usage(wish);
-    // Some services do not know the input yet, and say so in the last event.
+    // Some services have not counted the input by then, and report it in the last event.
     let late = wish.said.contains_key("late");
     at_start["output_tokens"] = json!(1);
     if late {

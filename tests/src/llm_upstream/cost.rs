@@ -1,4 +1,4 @@
-//! What a request truly costs, in whole atoms. All prices of the shipped catalogue are whole numbers of atoms.
+//! The true cost of a request, in whole atoms. All prices of the shipped catalogue are whole numbers of atoms.
 
 /// The APIs, as distinguished by their paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Rates {
 /// A call of a paid tool, such as a web search: a hundredth of a credit.
 const TOOL_CALL_ATOMS: u64 = 72_000_000;
 
-/// The tokens of one request, and what multiplies their cost.
+/// The tokens of one request, and the factors of their cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tokens {
     /// Input tokens that were neither read from a cache nor written to one.

@@ -1,4 +1,4 @@
-//! Google's generateContent, whose streams are JSON arrays unless events are asked for.
+//! Google's generateContent, whose streams are JSON arrays unless the client requests events.
 
 use serde_json::{Value, json};
 

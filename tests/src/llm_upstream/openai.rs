@@ -81,7 +81,7 @@ fn chat_stream(wish: &Wish) -> Answer {
     Answer::events(events, wish)
 }
 
-/// The chunk with the usage, if it was asked for, and the end.
+/// The chunk with the usage, if requested, and the end.
 fn last_chunk(object: &str, wish: &Wish) -> impl Iterator<Item = String> {
     let chunk = json!({
         "id": "chatcmpl-1", "object": object, "created": 1, "model": "small-2026", "choices": [], "usage": usage(wish),

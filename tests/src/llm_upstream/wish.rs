@@ -1,7 +1,7 @@
-//! Reads a request as carelessly as possible, and decides what is done for it.
+//! Reads a request as leniently as possible, and decides what to serve.
 //!
-//! Names count in any case and with or without underscores, the last of two equal names wins, `extra_body`, the query
-//! and forms override the body, and whatever asks for more is obeyed.
+//! Names match in any case and with or without underscores, the last of two equal names wins, `extra_body`, the query
+//! and forms override the body, and where members contradict each other, the more expensive one applies.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,9 +11,9 @@ use super::cost::{Api, Tokens, tool_calls};
 
 /// The tokens of a response if its prompt does not say `output=N`.
 const OUTPUT: u64 = 20;
-/// What a response costs at most: the limit of the model.
+/// The maximum cost of a response: the limit of the model.
 const OUTPUT_MAX: u64 = 16_384;
-/// The tokens of an image, whatever its bytes.
+/// The tokens of an image, regardless of its bytes.
 const IMAGE_TOKENS: u64 = 1_000;
 /// The tokens of an earlier conversation that a request refers to.
 const HISTORY_TOKENS: u64 = 50_000;
@@ -23,7 +23,7 @@ const IMAGE_OUTPUT_MAX: u64 = 50_000;
 /// The one model with the catalogue's prices. Others cost a hundred times as much.
 const SMALL: &str = "small";
 const DEAR_FACTOR: u64 = 100;
-/// Members that ask for a paid tool, another model or other extras, by normal name.
+/// Members that request a paid tool, another model or other extras, by normal name.
 const PAID_MEMBERS: [&str; 6] = ["websearchoptions", "mcpservers", "svg", "prediction", "container", "moderation"];
 /// Members that refer to an earlier conversation.
 const HISTORY_MEMBERS: [&str; 5] =
@@ -39,10 +39,10 @@ const PREMIUM: [(&str, &str); 8] = [
     ("promptcacheoptions", ""),
     ("accessprograms", ""),
 ];
-/// Headers that change what is done, or for whom.
+/// Headers that change the work, or its account.
 const PREMIUM_HEADERS: [&str; 4] = ["anthropic-beta", "openai-organization", "openai-project", "x-litellm-num-retries"];
 
-/// What is done for a request.
+/// The work done for a request.
 #[derive(Debug)]
 pub(super) struct Wish {
     pub(super) api: Api,
@@ -110,7 +110,7 @@ impl Wish {
         })
     }
 
-    /// What the prompt says about this, if it is a number.
+    /// The prompt's value for this, if it is a number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.said.get(name)?.parse().ok()
     }
@@ -155,7 +155,7 @@ fn form(text: &[u8]) -> Map<String, Value> {
     pairs.map(|(name, value)| (normal(&name), Value::String(value.into_owned()))).collect()
 }
 
-/// The first JSON value of a text, whatever follows it.
+/// The first JSON value of a text; the rest is ignored.
 fn first_value(text: &str) -> Option<Map<String, Value>> {
     match normalised(serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()?) {
         Value::Object(members) => Some(members),
@@ -183,7 +183,7 @@ fn normal(name: &str) -> String {
     name.to_lowercase().replace(['_', '-'], "")
 }
 
-/// What the texts of a request say.
+/// The instructions in the texts of a request.
 #[derive(Default)]
 struct Prompt {
     tokens: u64,
@@ -224,7 +224,7 @@ impl Prompt {
     }
 }
 
-/// A number as it is, or as a text; of several, the largest.
+/// A number, or a text with one; of several, the largest.
 fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Array(values) => values.iter().filter_map(whole).max(),
@@ -328,7 +328,7 @@ fn paid_tools(members: &Map<String, Value>) -> u64 {
     u64::try_from(paid.count() + more.count()).unwrap_or(u64::MAX)
 }
 
-/// Whether some member asks for JSON.
+/// Whether some member requests JSON.
 fn wants_json(value: &Value) -> bool {
     match value {
         Value::String(text) => matches!(text.as_str(), "json_schema" | "json_object" | "application/json"),
@@ -348,7 +348,7 @@ mod tests {
         Wish::read(Api::Chat, target, &headers, body.as_bytes()).map(|wish| wish.cost_atoms())
     }
 
-    /// Six words of input, and 20 tokens of output unless something more is asked for.
+    /// Six words of input, and 20 tokens of output unless the prompt requests more.
     #[test]
     fn whatever_asks_for_more_is_obeyed() {
         const INPUT: u64 = 6 * 7_200;

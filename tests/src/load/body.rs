@@ -5,14 +5,14 @@ use httparse::{EMPTY_HEADER, Status, parse_chunk_size, parse_headers};
 use super::head::Framing;
 use super::malformed::Malformed;
 
-/// What is left of a body.
+/// The rest of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// This many bytes.
     Bytes(u64),
-    /// Chunks, of which the next begins with its size (RFC 9112, section 7.1).
+    /// Chunks; the next one starts with its size (RFC 9112, section 7.1).
     Chunks,
-    /// A chunk of which this many bytes are left, including its line end; then more chunks.
+    /// A chunk with this many bytes left, including its line end; then more chunks.
     Chunk(u64),
     /// The trailer after the last chunk.
     Trailer,

@@ -63,7 +63,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Reads the head of the final response, however it was split, and drops interim ones (RFC 9110, section 15.2).
+    /// Reads the head of the final response, in any number of parts, and drops interim ones (RFC 9110, section 15.2).
     async fn read_head(&mut self, bodiless: bool) -> io::Result<Head> {
         loop {
             match head::parse(&self.buffer[..self.filled], bodiless)? {

@@ -11,7 +11,7 @@ use super::malformed::Malformed;
 pub(super) const MAX_HEAD_BYTES: usize = 32 * 1024;
 const MAX_HEADERS: usize = 64;
 
-/// What the load generator needs from a head.
+/// The fields of a head that the load generator needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) status: u16,

@@ -98,7 +98,7 @@ fn reset_mid_response_fails_only_that_connection() {
 
 #[test]
 fn a_server_that_goes_away_ends_the_run_early() {
-    // What the server sends before it closes: never a complete response.
+    // The bytes that the server sends before it closes: never a complete response.
     for last in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nok"] {
         let address = serve(move |received| match received.request {
             0..10 => send(OK),

@@ -50,7 +50,7 @@ pub struct Failure {
 impl Process {
     #[track_caller]
     pub(super) fn start(mut command: Command) -> Self {
-        // Anything it writes to standard error is a bug in the script, so show it at once.
+        // Anything it writes to standard error is a bug in the script, so show it immediately.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be run: {error}"));
         let pipe = child.stdin.take().expect("its input is piped");

@@ -109,14 +109,14 @@ impl Machine {
     pub(super) fn reconnect(&mut self) {
         for link in self.links() {
             link.clear();
-            // What was lost on the way does not arrive later.
+            // Lost messages do not arrive later.
             link.cut_all();
         }
         self.is_reachable = true;
     }
 
-    /// Sends a signal to Patroni and to every process of PostgreSQL. Parents are first, so that a parent that is
-    /// stopped starts no other process.
+    /// Sends a signal to Patroni and to every PostgreSQL process. Parents are first, so that a parent that is stopped
+    /// starts no other process.
     fn signal(&self, signal: &str) {
         let postmaster = fs::read_to_string(self.data().join("postmaster.pid")).unwrap_or_default();
         let postmaster = postmaster.lines().next().and_then(|id| id.parse().ok());
@@ -133,7 +133,7 @@ impl Machine {
         [&self.to_postgres, &self.to_patroni].into_iter().chain(&self.to_etcd)
     }
 
-    /// Asks its Patroni, as the others see it.
+    /// Sends a request to its Patroni the way the other machines do.
     pub(super) fn get(&self, path: &str) -> Option<Value> {
         let response = self.ask(path)?;
         serde_json::from_slice(&response.body).ok()

@@ -1,4 +1,4 @@
-//! What is charged, refused and refunded.
+//! Charges, refusals and refunds.
 
 mod billing;
 mod caps;

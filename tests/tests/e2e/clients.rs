@@ -1,5 +1,5 @@
 //! Clients that generators make from the OpenAPI document of a running server: they compile, and a metered call with
-//! them costs what the route costs. The Python client also reads a receipt as bytes.
+//! them is charged the route's price. The Python client also reads a receipt as bytes.
 //!
 //! openapi-python-client and openapi-typescript are installed by `./test.sh`, from `tests/clients`.
 

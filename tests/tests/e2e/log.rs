@@ -21,7 +21,7 @@ use crate::support::calendar::away_from_midnight;
 use crate::support::upstream::{Upstream, catalogue};
 use crate::support::wait::until;
 
-/// What an audit with the command line reports.
+/// The report of an audit with the command line.
 #[track_caller]
 fn audited(log: &PostingLog, server: &Server) -> Value {
     let audit = log.audit(server.address());
@@ -47,13 +47,13 @@ fn witness(site: &Site, log: &PostingLog) -> (Server, PathBuf) {
     (witness, site.write("witnesses.toml", &config))
 }
 
-/// What a checkpoint says, if its signature is right.
+/// The contents of a checkpoint, if its signature is valid.
 #[track_caller]
 fn opened(log: &PostingLog, checkpoint: &str) -> Checkpoint {
     opened_with(log.verifier_key(), checkpoint).expect("the log's key signed it")
 }
 
-/// What a checkpoint says, if this key signed it.
+/// The contents of a checkpoint, if this key signed it.
 fn opened_with(verifier_key: &str, checkpoint: &str) -> Option<Checkpoint> {
     let note = Note::from_bytes(checkpoint.as_bytes()).unwrap();
     let verifier = StandardVerifier::new(verifier_key).unwrap();
@@ -186,8 +186,8 @@ fn stop(mut server: Server) {
     assert!(server.wait().success(), "{}", server.log());
 }
 
-/// Clients that know the old key or the new one accept what is published while both sign, with the same witness, and after
-/// that the new key alone.
+/// Clients that trust the old key or the new one accept checkpoints that both sign, with the same witness; after that,
+/// clients need the new key.
 #[test]
 fn a_key_is_rotated_while_clients_know_either() {
     let (site, upstream) = (Site::new(), Upstream::start());
@@ -222,7 +222,7 @@ fn a_key_is_rotated_while_clients_know_either() {
     until("the log grows", || published(&server).is_some_and(|checkpoint| opened(&log, &checkpoint).size() > size));
     let checkpoint = published(&server).unwrap();
     assert!(opened_with(new, &checkpoint).is_some() && checkpoint.contains("\u{2014} witness.test "), "{checkpoint}");
-    // Who knows the old key continues from what was kept, and so does who knows the new one.
+    // A client with the old key continues from what was kept, and so does one with the new key.
     let _ = audited(&log, &server);
     let url = format!("http://{}/log/1", server.address());
     let audit = |key: &str| {

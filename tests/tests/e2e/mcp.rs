@@ -128,7 +128,7 @@ pub(crate) fn credits(value: &Value) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Asserts that a result is a success, cost `price` and left the balance `left` (atoms), and returns the data.
+/// Asserts that a call succeeded at `price` with `left` (atoms) as the remaining balance, and returns the data.
 #[track_caller]
 pub(crate) fn charged(result: ToolResult, price: i64, left: i64) -> Value {
     let text: Value = serde_json::from_str(&result.text).unwrap_or_else(|error| panic!("{error} in {}", result.text));

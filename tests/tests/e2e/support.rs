@@ -1,4 +1,4 @@
-//! What tests of several surfaces share.
+//! Shared parts of tests of several surfaces.
 
 pub(crate) mod calendar;
 pub(crate) mod certificates;

@@ -26,7 +26,7 @@ pub(crate) fn commit(db: &mut Statements<'_>, postings: Vec<Posting>, at: Timest
     Ok(outcomes)
 }
 
-/// What a batch is decided with.
+/// The data for deciding a batch.
 struct Stored<'a, 'c> {
     db: &'a mut Statements<'c>,
     now: Timestamp,
@@ -94,7 +94,7 @@ impl Facts for Stored<'_, '_> {
     }
 }
 
-/// What counts against the rate limits of an account.
+/// The usage that counts towards the rate limits of an account.
 async fn windows(db: &mut Statements<'_>, account: i64) -> metering_sql::Result<(Window, Window)> {
     let sql = "SELECT minute, minute_count, day, day_count FROM meter WHERE account = ?1";
     let rows = db.query(sql, &values![account]).await?;
@@ -103,7 +103,7 @@ async fn windows(db: &mut Statements<'_>, account: i64) -> metering_sql::Result<
     Ok((window(0)?, window(2)?))
 }
 
-/// What counts against the limit on tokens of an account or a key.
+/// The usage that counts towards the limit on tokens of an account or a key.
 async fn token_window(db: &mut Statements<'_>, account: i64, scope: TokenScope) -> metering_sql::Result<Window> {
     let sql = "SELECT minute, tokens FROM token_window WHERE account = ?1 AND key = ?2";
     let rows = db.query(sql, &values![account, scope.number()]).await?;

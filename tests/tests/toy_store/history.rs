@@ -67,7 +67,7 @@ pub(crate) async fn newest(db: &mut dyn Executor, id: &AccountId, limit: u32) ->
 
 fn entry(row: &Row) -> Result<(i64, Activity)> {
     let (number, kind): (i64, u8) = (row.get(0)?, row.get(5)?);
-    let unknown = || StoreError::Corrupt(format!("{kind} is no kind of usage"));
+    let unknown = || StoreError::Corrupt(format!("{kind} is not a kind of usage"));
     let activity = Activity {
         id: format!("act_{number}"),
         kind: UsageKind::ALL.get(usize::from(kind)).copied().ok_or_else(unknown)?.into(),

@@ -12,9 +12,9 @@
 //! 5. Tables. These are SQLite's, with one more; a real backend has migrations, and [`Export`](metering_sql::transfer::Export)
 //!    and [`Import`](metering_sql::transfer::Import) for moves to and from other backends.
 //!
-//! It has one connection, used by one transaction at a time, so nothing needs to be locked and nothing can change between
-//! two statements. It caches nothing, so no process has to be told of a change. `metering-sqlite` and `metering-postgres`
-//! are faster and survive more, and otherwise the same.
+//! It has one connection, used by one transaction at a time, so nothing needs to be locked and nothing can change
+//! between two statements. It caches nothing, so no process has to be notified of a change. `metering-sqlite` and
+//! `metering-postgres` are faster and survive more, and otherwise the same.
 
 mod commit;
 mod history;

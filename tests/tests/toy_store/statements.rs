@@ -18,7 +18,7 @@ use rusqlite::{Connection, ToSql, params_from_iter};
 pub(crate) const NEXT_ID: &str = "(SELECT 1 + max(coalesce((SELECT max(id) FROM ledger), 0), \
      coalesce((SELECT max(id) FROM history), 0)))";
 
-/// What the words of statements stand for; [`Executor`] lists them. Without exports, some are not needed.
+/// The replacements of the words in statements; [`Executor`] lists them. Without exports, some are not needed.
 const WORDS: [(&str, &str); 18] = [
     ("{bytes}", ""),
     ("{lock m}", ""),

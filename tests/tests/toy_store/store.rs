@@ -35,7 +35,7 @@ impl ToyStore {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Nothing waits, so a script is complete as soon as it is polled.
+    /// No step waits, so the first poll completes a script.
     fn run(&self, script: &Script) -> BoxFuture<'_, Result<Erased, StoreError>> {
         Box::pin(ready(self.transact(|db| now(script(db)))))
     }

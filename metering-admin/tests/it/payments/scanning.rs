@@ -1,4 +1,4 @@
-//! Which payments a scan finds, in which blocks, and what it says about them.
+//! Which payments a scan finds, in which blocks, and with which status.
 
 use std::num::NonZeroU64;
 

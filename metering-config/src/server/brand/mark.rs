@@ -1,4 +1,4 @@
-//! The operator's mark: an SVG or PNG file in place of the built-in one.
+//! The operator's mark: an SVG or PNG file instead of the built-in one.
 
 use std::fmt;
 use std::path::Path;

@@ -7,8 +7,8 @@ use crate::ConfigError;
 use crate::server::{Config, OAuthConfig, Surface};
 
 impl OAuthConfig {
-    /// Whether this process offers OAuth: with its pages, and where nobody on the network can read along. One that serves MCP
-    /// alone sends clients to the service that its tools call.
+    /// Whether this process offers OAuth: with its pages, and where no one on the network can read along. A process
+    /// that serves MCP alone sends clients to the service that its tools call.
     #[must_use]
     pub fn is_on(&self, config: &Config) -> bool {
         self.enabled.unwrap_or(true) && problem(config).is_none()

@@ -8,7 +8,7 @@ use crate::server::{Config, PayConfig, Settle};
 /// The least size of a request's head to accept, in bytes. Clients send all extensions of the offers back with a
 /// payment.
 const MIN_HEAD_BYTES: usize = 16 * 1_024;
-/// The gas that no transfer by signature does without.
+/// The least gas that a transfer by signature uses.
 const MIN_GAS: u64 = 60_000;
 
 impl PayConfig {
@@ -17,10 +17,7 @@ impl PayConfig {
     pub(in crate::server) fn check(&self, config: &Config) -> Result<(), ConfigError> {
         let invalid = |key: &str, problem: &str| Err(ConfigError::key(format!("pay.{key}"), problem));
         if self.upto && self.settle != Settle::Own {
-            return invalid(
-                "upto",
-                "needs pay.settle = \"self\": the wallet that pays the gas is part of what clients sign",
-            );
+            return invalid("upto", "needs pay.settle = \"self\": clients sign the address of the gas wallet");
         }
         if self.upto && !self.keyless {
             return invalid("upto", "needs pay.keyless: requests with a key are paid for with its balance");
@@ -51,8 +48,7 @@ impl PayConfig {
             return invalid("confirmations", "must be at least 1");
         }
         if config.http.max_header_bytes < MIN_HEAD_BYTES {
-            let problem =
-                format!("must be at least {MIN_HEAD_BYTES} with pay.offers: payments have the offers in them");
+            let problem = format!("must be at least {MIN_HEAD_BYTES} with pay.offers: payments contain the offers");
             return Err(ConfigError::key("http.max_header_bytes", problem));
         }
         for offer in &self.offers {

@@ -12,10 +12,10 @@ use crate::ConfigError;
 use crate::server::upstreams::KEY;
 use crate::server::{Config, Surface, UpstreamConfig};
 
-/// The most upstreams that a server can have.
+/// The maximum number of upstreams.
 const MAX: usize = 64;
 
-/// How long an upstream is ejected at first, and how often its health is checked.
+/// The limits of `eject_time` and `health_interval`.
 const TIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3_600);
 
 /// Checks all of them.

@@ -45,8 +45,8 @@ impl Owner {
         });
     }
 
-    /// The hold that a repeated request gets, with its lease renewed; `None` if it is held anew. `Err` if it needs more
-    /// than is held.
+    /// The hold that a repeated request gets, with its lease renewed; `None` if it gets a new hold. `Err` if it needs
+    /// more than is held.
     pub(super) fn held_again(
         &mut self,
         id: HoldId,
@@ -87,7 +87,7 @@ impl Owner {
         match (end, update.action) {
             _ if hold.settled.is_some() => {}
             (Some((reason, kind, captured)), _) => {
-                // What does not fit is not captured beyond the hold.
+                // An amount that does not fit is not captured beyond the hold.
                 let fits = self.settle(index, reason, kind, captured, now)
                     || self.settle(index, reason, kind, captured.min(atoms(hold.amount)), now);
                 assert!(fits, "what is held always fits");

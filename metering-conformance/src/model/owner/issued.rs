@@ -68,7 +68,7 @@ impl Issued {
         self.replace_secrets(None);
     }
 
-    /// Makes a period begin, in which this much counted before.
+    /// Starts a period with this usage.
     pub(crate) fn begin(&mut self, since: Day, spent: i128) {
         (self.since, self.counted, self.level) = (since, vec![spent], 0);
     }
@@ -81,8 +81,8 @@ impl Issued {
         self.since
     }
 
-    /// The period that a request at `now` counts in, and what counted in it so far. A clock that lags by up to a day
-    /// counts in the newest period.
+    /// The period that a request at `now` counts in, and its usage so far. A clock that lags by up to a day counts in
+    /// the newest period.
     pub(super) fn spent_at(&self, budget: Budget, now: Timestamp) -> (Day, i128) {
         let (first, newest) = (first_day(budget, now), self.since);
         let lags = first < newest && now.saturating_add(Duration::from_secs(86_400)) >= newest.start();

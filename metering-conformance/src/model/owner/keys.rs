@@ -82,7 +82,7 @@ impl Owner {
         }
     }
 
-    /// Counts what was captured beyond a hold.
+    /// Counts the amount captured beyond a hold.
     pub(super) fn exceed_keys(&mut self, key: KeyNumber, atoms: i128, day: Day) {
         for index in self.chain(key) {
             let issued = &mut self.issued[index];
@@ -93,7 +93,7 @@ impl Owner {
         }
     }
 
-    /// What the events and the open holds of a key and its child keys add up to since a day.
+    /// The sum of the events and open holds of a key and its child keys since a day.
     fn spent_since(&self, number: KeyNumber, day: Day) -> i128 {
         let index = usize::try_from(number.get()).unwrap();
         let counts = |of: Day, key: KeyNumber| of >= day && self.chain(key).contains(&index);
@@ -116,7 +116,7 @@ impl Owner {
         self.issued.iter().filter_map(short).collect()
     }
 
-    /// What a store must say about a key.
+    /// The details of a key that a store must return.
     pub(crate) fn status(&self, issued: &Issued, today: Day) -> KeyStatus {
         let own = || self.usage.iter().filter(|event| event.key == issued.key.number);
         let since = |first: Day| {
@@ -148,7 +148,7 @@ impl Owner {
         })
     }
 
-    /// Makes the budget begin with what was spent, if it is new or has another period.
+    /// Starts the budget with the usage so far, if it is new or has another period.
     pub(crate) fn restart_budget(&mut self, index: usize, before: &KeyTerms, now: Timestamp) {
         let after = self.issued[index].key.terms.clone();
         let is_counted = |terms: &KeyTerms| terms.budget.is_some() || terms.limits != RateLimits::NONE;

@@ -19,7 +19,7 @@ pub(super) struct Batch<'p> {
     pub(super) ids: HashMap<&'p AccountId, i64>,
     /// The numbers of usage lines, but for those of holds.
     pub(super) lines: HashMap<&'p UsageLine, i64>,
-    /// Its secrets and keys, as far as they are known before the meters are locked.
+    /// Its secrets and keys, as far as they are cached before the meters are locked.
     pub(super) access: Access,
     /// All accounts by number. They are locked in this order.
     pub(super) accounts: BTreeMap<i64, AccountId>,
@@ -28,7 +28,7 @@ pub(super) struct Batch<'p> {
 pub(super) struct Item<'p> {
     pub(super) posting: &'p Posting,
     pub(super) account: Option<i64>,
-    /// The key that is charged, or gets credits back, if it is known.
+    /// The key that is charged, or gets credits back, if it is cached.
     pub(super) key: Option<KeyNumber>,
 }
 
@@ -115,7 +115,7 @@ impl Item<'_> {
     }
 }
 
-/// The key that a posting of this account gives credits back to, if it is known.
+/// The key that a posting of this account gives credits back to, if it is cached.
 fn refunded(posting: &Posting, account: i64, known: &Known) -> Option<KeyNumber> {
     match posting {
         Posting::Refund(refund) => Some(refund.key),

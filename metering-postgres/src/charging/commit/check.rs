@@ -77,8 +77,8 @@ impl<'s> Check<'s> {
     /// Begins the transaction, locks and checks.
     ///
     /// # Errors
-    /// One that [`is_stale`] when a meter is not as it was left. The transaction then does nothing, also in statements
-    /// that are on their way already.
+    /// An error that [`is_stale`] when a meter has changed. The transaction then does nothing, also in statements that
+    /// are on their way already.
     pub(super) async fn run(&self, client: &Client) -> Result<()> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = &self.numbers;
         let (versions, alerts): ([&dyn Value; 3], [&dyn Value; 2]) =
@@ -92,7 +92,7 @@ impl<'s> Check<'s> {
     }
 }
 
-/// Whether a failure is that of the check, or of the one in `log_batch`: what this node remembered is out of date.
+/// Whether a failure is that of the check, or of the one in `log_batch`: this node's cache is out of date.
 pub(super) fn is_stale(failure: &Failure) -> bool {
     matches!(failure, Failure::Database(error) if error.code() == Some(&SqlState::DIVISION_BY_ZERO))
 }

@@ -1,4 +1,4 @@
-//! What a batch is decided with, read under the locks of its accounts' meters.
+//! The data for deciding a batch, read under the locks of its accounts' meters.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use crate::rows::{
     KEY_METER_COLUMNS, METER_COLUMNS, bytes, key_meter, key_number, meter_state, stored_result, unsigned,
 };
 
-/// What a batch is decided with.
+/// The data for deciding a batch.
 #[derive(Default)]
 pub(super) struct Facts<'b> {
     pub(super) meters: Meters,
@@ -114,7 +114,7 @@ impl Batch<'_> {
         Ok(facts)
     }
 
-    /// Reads the secrets and keys that are not known as of the locked meters. The meters were locked before this
+    /// Reads the secrets and keys that are not cached as of the locked meters. The meters were locked before this
     /// statement begins, so it sees every change that was committed before.
     async fn refresh(&self, client: &Client, known: &Known, facts: &mut Facts<'_>) -> Result<()> {
         let (mut secrets, mut keys) = (Vec::new(), Vec::new());
@@ -136,7 +136,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Whose windows of tokens the batch counts in.
+    /// The accounts and keys whose token windows the batch counts in.
     fn token_scopes(&self, facts: &Facts<'_>) -> BTreeSet<(i64, TokenScope)> {
         let mut scopes = BTreeSet::new();
         for item in &self.items {
@@ -172,7 +172,7 @@ impl Batch<'_> {
 }
 
 impl Item<'_> {
-    /// The account and the key that the posting charges, or gives credits back to, as far as they are known.
+    /// The account and the key that the posting charges, or gives credits back to, as far as they are cached.
     fn charged_key(&self, holds: &Holds) -> Option<(i64, KeyNumber)> {
         let account = self.account?;
         let of_hold = || match self.posting {

@@ -21,12 +21,12 @@ const REQUESTED: &str = "(SELECT r.account, r.hold AS id \
      FROM unnest($1::BIGINT[], $2::TEXT[]) AS q (account, request_id) \
      JOIN request_id r ON r.account = q.account AND r.request_id = q.request_id WHERE r.hold IS NOT NULL) AS asked";
 
-/// What is read of the holds of a batch. Most batches have none, and need no statements for that.
+/// The holds that a batch reads. Most batches have none, and need no statements for that.
 #[derive(Default)]
 pub(super) struct HoldReads<'i> {
     accounts: Vec<i64>,
     ids: Vec<&'i [u8]>,
-    /// The holds of other nodes, whose keys are not known.
+    /// The holds of other nodes, whose keys are not cached.
     foreign: Vec<HoldId>,
     of_requests: Vec<i64>,
     requests: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a commit writes when an owner gets an event: nothing at all in nearly every batch.
+//! The rows that a commit writes when an owner gets an event: none in nearly every batch.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ async fn prepared<'s>(client: &'s Client, sql: &'s str, is_empty: bool) -> Resul
 }
 
 /// The accounts in which a key's meter changed, but nothing that other nodes would see in the account's own meter: a
-/// budget refused a request, and all that the batch has for the account is to say so.
+/// budget refused a request, and the batch has nothing else for the account.
 pub(super) fn unmarked(changes: &Changes<i64, i64>) -> Vec<i64> {
     // Every such change comes with an event.
     if changes.events.is_empty() {

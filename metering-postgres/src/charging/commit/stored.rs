@@ -1,4 +1,4 @@
-//! What a batch is decided with, as [`decide`](metering_core::charging::decide) asks for it. All was read beforehand.
+//! The stored data that [`decide`](metering_core::charging::decide) needs for a batch. All was read beforehand.
 
 use metering_core::access::KeyNumber;
 use metering_core::charging::{

@@ -2,8 +2,8 @@
 //!
 //! They are read after the meters of their accounts are locked, and written before the locks are released. Only holds that
 //! count towards a limit need them: without any, a batch takes no round trip for them, and no statement. Which accounts
-//! have a limit is read with the locks. The meters of those accounts are not kept, so that no commit that skips this read
-//! overlooks a limit; a limit of a key is known with the key.
+//! have a limit is read with the locks. The meters of those accounts are not kept: a commit that skips this read would
+//! overlook a limit. A key's limit is cached with the key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,8 +24,8 @@ const WINDOWS: &str = "SELECT w.account, w.key, w.minute, w.tokens \
      FROM unnest($1::BIGINT[], $2::BIGINT[]) AS asked (account, key) \
      CROSS JOIN LATERAL (SELECT * FROM token_window t WHERE t.account = asked.account AND t.key = asked.key OFFSET 0) w";
 
-/// No other transaction writes the same rows at this time, in whatever order: an account's are written only under the lock
-/// of its meter.
+/// No other transaction writes the same rows at this time, so the order does not matter: an account's rows are written
+/// only under the lock of its meter.
 const WRITE: &str = "INSERT INTO token_window (account, key, minute, tokens) \
      SELECT * FROM unnest($1::BIGINT[], $2::BIGINT[], $3::BIGINT[], $4::BIGINT[]) \
      ON CONFLICT (account, key) DO UPDATE SET minute = excluded.minute, tokens = excluded.tokens";
@@ -41,7 +41,7 @@ pub(super) async fn read(client: &Client, asked: &BTreeSet<(i64, TokenScope)>) -
     for row in all(client, WINDOWS, &[&accounts, &keys]).await? {
         let number: i64 = row.try_get(1)?;
         let scope = TokenScope::from_number(number)
-            .ok_or_else(|| corrupt(format_args!("token_window.key: {number} is no key")))?;
+            .ok_or_else(|| corrupt(format_args!("token_window.key: {number} is not a key")))?;
         let window = Window { index: row.try_get(2)?, count: unsigned(&row, 3)? };
         windows.insert((row.try_get(0)?, scope), window);
     }
@@ -49,7 +49,7 @@ pub(super) async fn read(client: &Client, asked: &BTreeSet<(i64, TokenScope)>) -
 }
 
 impl Item<'_> {
-    /// The key and parent keys with a limit on tokens, as far as they are known, if the posting opens a hold that uses
+    /// The key and parent keys with a limit on tokens, as far as they are cached, if the posting opens a hold that uses
     /// tokens.
     pub(super) fn limited_keys<'a>(&self, access: &'a Access) -> impl Iterator<Item = TokenScope> + use<'a> {
         let charged = match self.posting {

@@ -1,8 +1,8 @@
 //! Counts of routes with volume tiers: reads those that a batch depends on, and writes those that it changed.
 //!
 //! They are read after the meters of their accounts are locked, by later statements of the same round trip, and written
-//! before the locks are released. That is why the rows of `route_volume` need no locks of their own, and why two requests
-//! of an account never have the same number, whichever nodes decide them. Batches without such routes need no statement.
+//! before the locks are released. So the rows of `route_volume` need no separate locks, and two requests of an account
+//! never have the same number, even if different nodes decide them. Batches without such routes need no statement.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ const ASKED_VOLUME: &str = "CROSS JOIN LATERAL (SELECT * FROM route_volume r WHE
 /// Routes of charges and refunds.
 const OF_ROUTES: &str = "unnest($1::BIGINT[], $2::TEXT[], $3::TEXT[]) AS asked (account, route_template, http_method)";
 
-/// What is read of the counts of a batch.
+/// The counts that a batch reads.
 #[derive(Default)]
 pub(super) struct VolumeReads<'i> {
     routes: BTreeSet<(i64, CountedRoute)>,

@@ -21,8 +21,8 @@ use crate::transactions::outcome::TransactionId;
 use crate::usage::activity::{self, BlockRows};
 
 /// The last round trip: writes and commits. If nothing is locked yet, it begins the transaction, locks, and checks that
-/// the meters are as they were `seen`. The failure [`is_stale`](super::check::is_stale) if they are not, or if a log is
-/// open and this node has not found one so far (`has_log`).
+/// the meters equal those that were `seen`. The failure [`is_stale`](super::check::is_stale) if they are not, or if a
+/// log is open and this node has not found one so far (`has_log`).
 pub(super) async fn write(
     client: &Client,
     (id, has_log): (TransactionId, bool),

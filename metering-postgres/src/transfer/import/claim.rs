@@ -62,7 +62,8 @@ impl Claim {
 
     /// Locks the row until the claim is dropped or released; `false` if another process holds the lock.
     pub(super) async fn take(&self, pool: &Pool) -> Result<bool, StoreError> {
-        // The database notices a connection that is merely dropped a moment later, and would say that the lock is held.
+        // The database notices a merely dropped connection a moment later, and would report until then that the lock is
+        // held.
         self.release().await;
         let client = pool.get().await.map_err(Failure::from)?;
         let lock = format!("{}; {LOCK}", client.begin());

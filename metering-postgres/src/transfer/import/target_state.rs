@@ -22,7 +22,7 @@ pub(super) async fn of<C: GenericClient>(client: &C, source: SourceId) -> Result
         return Ok(TargetState::Occupied("another store was moved there".to_owned()));
     }
     for table in &tables() {
-        // A look at a schema of an earlier version finds no table that came later.
+        // A schema of an earlier version does not have the later tables.
         let is_there = exists(client, "SELECT 1 WHERE to_regclass($1) IS NOT NULL", &[&table.as_str()]).await?;
         // Any server that starts on the database sets the operator's own webhook, and records its catalogue.
         let of_store = match table.as_str() {

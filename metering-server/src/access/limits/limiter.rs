@@ -1,4 +1,4 @@
-//! One quota, and how much of it each client has used.
+//! One quota, and each client's use of it.
 
 use std::fmt;
 use std::hash::Hash;

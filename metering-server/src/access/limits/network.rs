@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The bits of an IPv6 address that name the network (RFC 4291, section 2.5.4). The client chooses the rest freely.
 const IPV6_PREFIX_BITS: u32 = 64;
-/// The most that a provider assigns to one customer (RFC 6177), and the usual size of an IPv4 network.
+/// The largest block that a provider assigns to one customer (RFC 6177), and the usual size of an IPv4 network.
 const IPV6_NETWORK_BITS: u32 = 48;
 const IPV4_NETWORK_BITS: u32 = 24;
 

@@ -1,4 +1,4 @@
-//! Limits on new payments that come with requests. Core counts them, because it knows which ones are new.
+//! Limits on new payments that come with requests. Core counts them, because only core can tell which ones are new.
 
 use governor::clock::Clock;
 use metering_pay::offers::{PaymentAttempt, PaymentLimit, PaymentSource, TooManyPayments};

@@ -235,7 +235,7 @@ fn recovery_mail_is_refilled_as_often_as_a_link_expires() {
     assert!(!limits.recovery_mail(&owner));
 }
 
-/// Anybody may name addresses, known or not.
+/// Anyone may name addresses, known or not.
 #[test]
 fn addresses_that_asked_for_links_are_forgotten() {
     let Scene { limits, clock } = scene(&LimitsConfig::default());

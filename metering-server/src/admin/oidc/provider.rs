@@ -1,4 +1,4 @@
-//! Requests to the provider, and the verification of what it responds with.
+//! Requests to the provider, and the verification of its responses.
 //!
 //! Metadata and keys are fetched when they are needed, kept for an hour, and fetched again for a token that is signed with
 //! an unknown key.
@@ -31,7 +31,7 @@ use crate::config::OidcConfig;
 
 /// How long metadata and keys are used, and so a key that the provider withdrew.
 const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-/// The pause after a failure. Anybody who reaches the sign-in page can cause requests to the provider.
+/// The pause after a failure. Anyone who reaches the sign-in page can cause requests to the provider.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// With public keys only: a shared secret proves nothing about who signed.
@@ -192,13 +192,13 @@ impl Provider {
         let (id, secret) = (self.client_id.clone(), self.client_secret.clone());
         let client = ProviderClient::from_provider_metadata(metadata.clone(), id, secret);
         let methods = metadata.token_endpoint_auth_methods_supported();
-        // The default, and what a provider that does not say so supports, is HTTP Basic.
+        // HTTP Basic is the default, also for providers that list no methods.
         let takes_basic = methods.is_none_or(|methods| methods.contains(&CoreClientAuthMethod::ClientSecretBasic));
         let by = if takes_basic { AuthType::BasicAuth } else { AuthType::RequestBody };
         client.set_auth_type(by).set_redirect_uri(self.redirect.clone())
     }
 
-    /// The provider's metadata and keys; others than `outdated`.
+    /// The provider's metadata and keys; never `outdated` ones.
     async fn metadata(
         &self,
         outdated: Option<&Arc<CoreProviderMetadata>>,

@@ -1,8 +1,8 @@
-//! Why somebody was not signed in.
+//! Why a person was not signed in.
 
 use crate::admin::person::Person;
 
-/// Why somebody was not signed in. Its text is for the log.
+/// Why a person was not signed in. Its text is for the log.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::admin) enum Refusal {
     #[error("the sign-in is unknown, was used before, or was begun in another browser or more than ten minutes ago")]

@@ -1,7 +1,7 @@
 //! Writes the schemas and examples of routes with their members in the order of the catalogue's author.
 //!
-//! utoipa's types hold `serde_json::Value`, which sorts the members of objects. So an operation is written with a mark in
-//! place of each schema and example, and their texts are put in afterwards.
+//! utoipa's types hold `serde_json::Value`, which sorts the members of objects. So an operation is written with a
+//! placeholder for each schema and example, and the placeholders are replaced afterwards.
 
 use metering_core::catalogue::{BodyRules, JsonText, Route};
 use serde_json::Value;
@@ -63,7 +63,7 @@ fn mark_content<'r>(
     }
 }
 
-/// Puts the texts in place of their marks.
+/// Replaces the placeholders with their texts.
 fn with_texts(json: &str, texts: &[&str]) -> String {
     let mut written = String::with_capacity(json.len() + texts.iter().map(|text| text.len()).sum::<usize>());
     let mut parts = json.split(BEGINS);

@@ -9,7 +9,9 @@ use utoipa::openapi::{ContentBuilder, Required};
 pub(super) fn request_body(route: &Route) -> Option<RequestBody> {
     let (schema, required, about) = match route.body_use() {
         BodyUse::None => return None,
-        BodyUse::Any => (json!({}), Required::False, "Any body; the catalogue does not say what the upstream takes"),
+        BodyUse::Any => {
+            (json!({}), Required::False, "Any body; the catalogue does not describe what the upstream accepts")
+        }
         BodyUse::Declared(schema) => {
             (schema.clone(), Required::True, "JSON, which is checked before anything is charged")
         }
@@ -23,7 +25,7 @@ pub(super) fn request_body(route: &Route) -> Option<RequestBody> {
 
 const JSON: &str = "application/json";
 
-/// What a refusal says about the body, for the description of status 400.
+/// The possible errors in the body, for the description of status 400.
 pub(super) fn refusal(route: &Route) -> &'static str {
     match route.body_use() {
         BodyUse::Declared(_) => "; for a body, `fields` has the JSON pointer of each problem",
@@ -47,7 +49,7 @@ mod tests {
         let mut with_example = declared.clone();
         with_example["content"][JSON]["example"] = json!({"n": 7});
         let free = json!({"required": false, "content": {JSON: {"schema": {}}},
-            "description": "Any body; the catalogue does not say what the upstream takes"});
+            "description": "Any body; the catalogue does not describe what the upstream accepts"});
         // method, more of the route, its body
         let table = [
             ("GET", json!({}), Value::Null),

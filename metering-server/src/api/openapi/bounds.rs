@@ -79,7 +79,7 @@ pub(super) const TEXT: &str = r"^[^\x00-\x1f\x7f-\x9f]+$";
 /// The same in its path, where it is one segment. The server also refuses segments that read as another path.
 pub(super) const SEGMENT: &str = r"^[^/\\\x00-\x1f\x7f-\x9f]+$";
 
-/// The name that stands for a schema's where a parameter is bounded.
+/// The name of a schema's variant for bounded parameters.
 const PARAMETER: &str = "";
 /// The number of a receipt or a credit note: that of the payment, or a consecutive one.
 const RECEIPT_NUMBER: &str = "^[A-Za-z0-9._-]{1,40}$";
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(parameter(path, "get", "pool_address")["pattern"], SEGMENT);
     }
 
-    /// What the server itself issues and accepts matches its own patterns, by length and prefix.
+    /// The values that the server itself issues and accepts match its own patterns, by length and prefix.
     #[test]
     fn ids_keys_and_addresses_are_what_the_patterns_say() {
         let key = metering_core::ApiKey::generate(&SystemRandomness);

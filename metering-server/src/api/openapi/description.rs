@@ -25,7 +25,7 @@ impl Description {
         written::with_routes(&self.own, (catalogue, &self.ids), |_, _| {})
     }
 
-    /// The same with what the metered routes of a catalogue can be paid with.
+    /// The same, with the payment offers of a catalogue's metered routes.
     pub(crate) fn with_offers(&self, catalogue: &Catalogue, payments: &SignedPayments) -> serde_json::Result<String> {
         let mut own = self.own.clone();
         offers::add_service(&mut own);

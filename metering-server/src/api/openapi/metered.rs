@@ -86,7 +86,7 @@ const HEADERS: [(&str, usize, &str); 3] = [
         258,
         "Identifies the request, so that a retry is not charged again. 1 to 128 visible ASCII characters",
     ),
-    ("Max-Cost", 64, "The most that the request may cost, in credits. Above that, it is refused and costs nothing"),
+    ("Max-Cost", 64, "The maximum cost of the request, in credits. Above that, it is refused and costs nothing"),
     ("Prefer", 256, "`metering-receipt`: the response gets a signed receipt, if the service signs any (RFC 7240)"),
 ];
 

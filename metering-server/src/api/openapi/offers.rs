@@ -1,4 +1,4 @@
-//! Payments with requests: what a 402 says, and what a route can be paid with.
+//! Payments with requests: the offers of a 402, and the payment options of a route.
 //!
 //! Two conventions are in use for operations, and `x-payment-info` is both: `offers` is that of MPP
 //! (draft-payment-discovery), and `protocols` and `price` that of x402scan. Prices are advice; those of a 402 count.
@@ -24,7 +24,8 @@ const DOLLARS: [&str; 3] = ["USD Coin", "USDC", "Tether USD"];
 pub(super) fn add_ways_to_pay(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     let plans = components.schemas.get("PlansDocument").cloned();
-    let mut ways_to_pay = ObjectBuilder::new().description(Some("What can be paid, as far as it is known.")).build();
+    let mut ways_to_pay =
+        ObjectBuilder::new().description(Some("What can be paid, as far as this process knows.")).build();
     for schema in [plans, Some(PaymentRequiredV1::schema())].into_iter().flatten() {
         if let RefOr::T(Schema::Object(object)) = schema {
             ways_to_pay.properties.extend(object.properties);
@@ -45,7 +46,7 @@ pub(super) fn challenges_header() -> Header {
 
 /// The header with the receipt of a payment.
 pub(super) fn receipt_header() -> Header {
-    header("What became of the payment that came with the request, for clients of x402 version 2: base64 of JSON")
+    header("The outcome of the payment that came with the request, for clients of x402 version 2: base64 of JSON")
 }
 
 /// The header with the receipt of a payment in MPP.
@@ -55,7 +56,7 @@ pub(super) fn mpp_receipt_header() -> Header {
 
 /// The header with the signed receipt of the charge.
 pub(super) fn signed_receipt_header() -> Header {
-    header("A signed statement of what the request cost, for clients and routes that ask for one")
+    header("A signed statement of the request's charge, for clients and routes that require one")
 }
 
 fn header(description: &str) -> Header {
@@ -171,7 +172,7 @@ mod tests {
         assert_eq!((&get["offers"][0], &get["offers"][1]["amount"]), (&first, &json!("500000")));
         assert_eq!(get["price"], json!({"mode": "fixed", "currency": "USD", "amount": "0.05"}));
         assert_eq!(get["protocols"], json!(["x402", "mpp"]));
-        // What does not cover the price is not offered.
+        // Amounts that do not cover the price are not offered.
         let post = &document["paths"]["/x"]["post"]["x-payment-info"];
         assert_eq!(post["offers"].as_array().map(Vec::len), Some(1));
         assert_eq!((&post["offers"][0]["amount"], &post["price"]["amount"]), (&json!("500000"), &json!("0.5")));

@@ -1,4 +1,4 @@
-//! Names of metered operations, from which generators make function names.
+//! Names of metered operations; generators derive function names from them.
 
 use std::collections::BTreeSet;
 

@@ -23,10 +23,11 @@ pub(super) fn sentence(route: &Route) -> String {
 }
 
 /// The price as data: `per` is `request` or `connection`. If it depends on a parameter, `credits` is the lowest price,
-/// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one. If it depends on what
-/// the response used, `credits` is the most that is held, and `units` has the price of each unit; `models` has the same
-/// for each model with its own prices, and `upstreams` for each upstream with its own. If it depends on the request's number in the month, `credits` is the lowest price,
-/// and `volume` has the tiers, each but the last one with the number of its last request.
+/// `tiers` has the price up to each number of seconds, and `beyond` the price above the last one. If it depends on the
+/// response's usage, `credits` is the maximum that is held, and `units` has the price of each unit; `models` has the
+/// same for each model with its own prices, and `upstreams` for each upstream with its own. If it depends on the
+/// request's number in the month, `credits` is the lowest price, and `volume` has the tiers, each but the last one with
+/// the number of its last request.
 pub(super) fn document(route: &Route) -> Value {
     let per = if matches!(route.pricing, Pricing::PerConnection(_)) { "connection" } else { "request" };
     let mut document = amount(route.price(0));
@@ -74,7 +75,7 @@ fn model(price: &UsagePrice) -> Value {
     document
 }
 
-/// What a request costs that one of these upstreams serves.
+/// The price of a request that one of these upstreams serves.
 fn add_upstreams(document: &mut Value, price: &UsagePrice) {
     let upstreams: serde_json::Map<String, Value> =
         price.upstreams().map(|(name, price)| (name.to_owned(), model(price))).collect();

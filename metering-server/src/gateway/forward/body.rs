@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::upstream_error::UpstreamError;
 use crate::gateway::delivery::NextFrame;
 
-/// What a response arrives on.
+/// The connection that a response arrives on.
 pub(super) enum Link {
     Http1(UpstreamConnection),
     Http2(#[expect(dead_code, reason = "it counts until it is dropped")] OpenStream),

@@ -17,8 +17,8 @@ use tokio::net::TcpStream;
 /// How a connection is made: over TCP, with TLS for `https`.
 pub(super) type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 
-/// The most headers that a response may have; hyper's own limit is 100. hyper fills 64 bytes for each allowed header with
-/// every response, in two blocks of memory that it frees at once.
+/// The maximum number of headers in a response; hyper's own limit is 100. hyper fills 64 bytes for each allowed header
+/// with every response, in two blocks of memory that it frees at once.
 ///
 /// Such a block has 7 KiB. Above that, mimalloc takes it from where it takes the buffers of connections, 8 KiB each.
 /// These are hardly used in an open stream, but if they were filled before, all of their memory is resident.
@@ -28,7 +28,7 @@ pub(super) const MAX_HEADERS: usize = 224;
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Outgoing = Full<Bytes>;
 
-/// The largest head of a response, and the most that is read ahead of a client that does not read, in bytes.
+/// The maximum size of a response's head, and of what is read ahead of a client that does not read, in bytes.
 const BUFFER_BYTES: usize = 128 << 10;
 
 /// A connection to the upstream.
@@ -48,7 +48,7 @@ type Driver = Pin<Box<dyn Future<Output = hyper::Result<()>> + Send>>;
 
 impl UpstreamConnection {
     pub(super) async fn handshake(stream: Stream, place: usize) -> hyper::Result<Self> {
-        // Without TLS, the driver does not have the size of one with TLS.
+        // Open each kind separately, so the driver without TLS is smaller than the one with TLS.
         let (sender, driver) = match stream {
             Stream::Http(stream) => open(stream).await?,
             Stream::Https(stream) => open(stream).await?,

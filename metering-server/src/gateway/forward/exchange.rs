@@ -12,7 +12,7 @@ use super::pool::Opened;
 use super::upstream_error::UpstreamError;
 use crate::gateway::websocket::Handshake;
 
-/// The head of a response, and what its body arrives on.
+/// The head of a response, and the connection that its body arrives on.
 type Exchanged = (Response<Incoming>, Link);
 
 impl HttpUpstream {

@@ -1,13 +1,13 @@
-//! What an upstream did instead of responding, in words for the client.
+//! Why an upstream did not respond, in words for the client.
 
 use super::connection::MAX_HEADERS;
 
-/// Whether the upstream responded, but what it sent is not a response.
+/// Whether the upstream sent data that is not a response.
 pub(super) fn is_unreadable(error: &hyper::Error) -> bool {
     error.is_parse()
 }
 
-/// What happened on a connection to the upstream. Nothing of the response was passed on.
+/// The failure of a connection to the upstream. No part of the response was forwarded.
 pub(super) fn what_happened(error: &hyper::Error) -> String {
     if error.is_parse_too_large() {
         return format!("sent a response with more than {MAX_HEADERS} headers, or more than 128 KiB of them");

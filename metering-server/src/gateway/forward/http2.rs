@@ -25,7 +25,7 @@ use super::connection::{Connector, Stream};
 type Sender = http2::SendRequest<Full<Bytes>>;
 type Driver = http2::Connection<Stream, Full<Bytes>, TokioExecutor>;
 
-/// The most streams of a connection, whatever the upstream allows.
+/// The maximum number of streams of a connection, even if the upstream allows more.
 const STREAMS: usize = 100;
 
 /// How much of a response is read ahead of a client that does not read, in bytes: as over HTTP/1.1.
@@ -67,7 +67,7 @@ struct Open {
 struct Streams {
     /// How many the upstream allows, as far as its driver knows.
     allowed: AtomicUsize,
-    /// Whether its driver has been woken to learn that.
+    /// Whether its driver has been woken for that.
     is_known: AtomicBool,
     driver: AtomicWaker,
     /// Whether a request has found the connection closed, or about to be.
@@ -175,7 +175,7 @@ impl Streams {
         Arc::strong_count(self) == 1
     }
 
-    /// The upstream has responded. Its settings, which say how many streams it allows, came before.
+    /// The upstream has responded. Its settings, with the number of allowed streams, came before.
     fn responded(&self) {
         if !self.is_known.swap(true, Ordering::Relaxed) {
             self.driver.wake();

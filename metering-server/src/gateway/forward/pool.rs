@@ -116,7 +116,7 @@ impl Pool {
         self.http2.as_ref()?.take(self.place())
     }
 
-    /// An idle connection of this worker that the upstream has not closed, as far as is known.
+    /// An idle connection of this worker that the upstream has not closed, as far as this worker knows.
     pub(super) fn take(&self) -> Option<UpstreamConnection> {
         let idle = &self.idle[self.place()];
         loop {
@@ -213,7 +213,7 @@ fn is_https(upstream: &Uri) -> bool {
     upstream.scheme() == Some(&Scheme::HTTPS)
 }
 
-/// The same TLS, which offers these protocols. Some servers choose by this (ALPN, RFC 7301).
+/// The same TLS configuration, offering these protocols (ALPN, RFC 7301). Some servers choose the protocol by ALPN.
 fn offering(tls: &ClientConfig, protocols: &[&[u8]]) -> ClientConfig {
     let mut offered = tls.clone();
     offered.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::http::Workers;
 
-/// What the upstream does with the next request that it reads.
+/// The upstream's reaction to the next request that it reads.
 #[derive(Clone, Copy)]
 enum Step {
     /// Responds with this text, and keeps the connection open.
@@ -28,7 +28,7 @@ const WORKERS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
-/// An upstream that follows a script, whatever connection a request comes on.
+/// An upstream that follows a script across all its connections.
 struct Upstream {
     http: HttpUpstream,
     /// The requests that it read, each after the number of its connection.
@@ -65,7 +65,7 @@ impl Upstream {
         Ok(String::from_utf8(body.to_bytes().to_vec()).unwrap())
     }
 
-    /// The numbers of the connections on which requests arrived so far.
+    /// The numbers of the connections that have carried requests.
     fn connections(&mut self) -> Vec<usize> {
         std::iter::from_fn(|| self.requests.try_recv().ok()).map(|(number, _)| number).collect()
     }

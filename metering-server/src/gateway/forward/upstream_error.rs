@@ -20,7 +20,7 @@ pub(super) enum UpstreamError {
 pub(crate) enum Reached {
     /// The upstream has not got it.
     Nowhere,
-    /// The upstream may have got it. Nothing of a response was passed on.
+    /// The upstream may have got it. No part of a response was forwarded.
     Upstream,
     /// No upstream can serve it: it cannot be sent, or its connection has switched to another protocol.
     End,

@@ -27,7 +27,7 @@ impl ServedBy {
         self.0[place].store(mark | u64::from(short_hash(name)), Ordering::Relaxed);
     }
 
-    /// Which of these upstreams served a request, if that is known.
+    /// Which of these upstreams served a request, if known.
     pub(super) fn find<'n>(&self, id: HoldId, mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
         let (place, mark) = place_of(id);
         let found = self.0[place].load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which requests go on to the next upstream, and what that costs the one that failed.
+//! Which requests go on to the next upstream, and how that counts against the one that failed.
 
 use http::{Method, Request};
 use http_body_util::BodyExt;
@@ -146,7 +146,7 @@ async fn an_upstream_that_fails_often_is_tried_last() {
 
 #[tokio::test]
 async fn an_upstream_is_not_ejected_for_time_that_others_used_up() {
-    // The system accepts its connections; nobody responds.
+    // The system accepts its connections; no one responds.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let config = format!(
         "upstream_timeout = '50ms'\n[[upstreams]]\nname = 'silent'\nurl = 'http://{}'\neject_after = 1",

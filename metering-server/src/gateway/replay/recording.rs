@@ -45,7 +45,7 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// What was received so far.
+/// The data received so far.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) head: Option<Head>,
@@ -68,7 +68,7 @@ pub(super) enum End {
     Complete,
     /// It broke off, with this error.
     Broken(Arc<BodyError>),
-    /// It was given up.
+    /// The recording was dropped.
     GivenUp,
 }
 
@@ -171,7 +171,7 @@ impl Recording {
         let _ = state.wait_for(|state| !state.is_dropped || state.unread_bytes() < AHEAD_BYTES).await;
     }
 
-    /// Resolves when a response that is not kept has been read as far as it was received.
+    /// Resolves when the reader of a response that is not kept has caught up with what was received.
     pub(super) async fn is_read(&self) {
         // The sender is in `self`.
         let _ = self.state.subscribe().wait_for(|state| state.unread_bytes() == 0).await;

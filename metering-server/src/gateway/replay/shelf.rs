@@ -7,7 +7,7 @@ use metering_core::charging::{Progress, ReplayKey, Retry};
 
 use super::recording::Recording;
 
-/// What a recording takes besides its body: its head and its place.
+/// The size of a recording without its body: its head and its entry.
 const ENTRY_BYTES: usize = 4 << 10;
 
 /// One recording may take this part of all memory.

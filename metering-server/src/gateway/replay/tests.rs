@@ -1,4 +1,4 @@
-//! Who gets a recording, and when it is forgotten.
+//! Which requests get a recording, and when it is dropped.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,7 +51,7 @@ impl Scene {
         }
     }
 
-    /// A response that the upstream sends in these pieces, and how often it was asked.
+    /// A response that the upstream sends in these pieces, and how many requests it got.
     fn response(&self, status: u16) -> (Pieces, impl Future<Output = Response> + Send + 'static) {
         let (sender, receiver) = mpsc::unbounded_channel();
         let served = Arc::clone(&self.served);
@@ -87,7 +87,7 @@ impl Scene {
     }
 }
 
-/// The number of the attempt that a response is of, whether it says that it is replayed, and its body.
+/// The number of the attempt behind a response, whether the response is marked as replayed, and its body.
 async fn read(response: Response) -> (u8, bool, String) {
     let (head, body) = response.into_parts();
     let served = head.headers["x-served"].to_str().unwrap().parse().unwrap();

@@ -12,7 +12,7 @@ use bytes::Bytes;
 /// A larger event is passed on: those that are hidden are small.
 const EVENT_BYTES_MAX: usize = 64 << 10;
 
-/// Says whether an event with this data is hidden.
+/// Whether an event with this data is hidden.
 #[derive(Clone)]
 pub(in crate::gateway) struct Hides(Arc<dyn Fn(&str) -> bool + Send + Sync>);
 
@@ -21,7 +21,7 @@ impl Hides {
         Self(Arc::new(hides))
     }
 
-    /// Whether an event is hidden. One without data is not.
+    /// Whether an event is hidden. An event without data is not hidden.
     fn event(&self, event: &[u8]) -> bool {
         let text = String::from_utf8_lossy(event);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -46,9 +46,9 @@ impl fmt::Debug for Hides {
 #[derive(Debug)]
 pub(super) struct EventFilter {
     hides: Hides,
-    /// What earlier pieces had of the current event.
+    /// The part of the current event from earlier pieces.
     event: Vec<u8>,
-    /// Whether the current line is empty so far.
+    /// Whether the current line is still empty.
     at_line_start: bool,
     /// Whether the current event is too large, and its rest is passed on.
     passes_event: bool,
@@ -57,11 +57,11 @@ pub(super) struct EventFilter {
     after_carriage_return: Option<bool>,
 }
 
-/// What is passed on of a piece and of the events that it ends: a part of the piece, unless that is not enough.
+/// The visible bytes of a piece and of the events that it ends: a part of the piece, unless that is not enough.
 struct Passed<'p> {
     piece: &'p Bytes,
     copied: Vec<u8>,
-    /// What comes after the copied bytes.
+    /// The bytes after the copied ones.
     part: Range<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Responses that are passed on as they arrive, such as event streams: their cost is known at their end.
+//! Responses that are forwarded as they arrive, such as event streams: their cost is known only at the end.
 //!
 //! The end is passed on once the hold is settled, so a client that has read the whole response finds its charge.
 
@@ -71,7 +71,7 @@ pub(super) async fn pass_on(
     let mut ends_whole = Some(Arc::clone(&is_complete));
     let pieces = stream::poll_fn(move |context| match ready!(pieces.poll_recv(context)) {
         None if ends_whole.take().is_some_and(|complete| !complete.load(Ordering::Acquire)) => {
-            // The task gave up. Without an error, what was cut off would end like a whole body.
+            // The task gave up. Without an error, a truncated body would end like a whole one.
             Poll::Ready(Some(Err(Error::ShuttingDown.into())))
         }
         piece => Poll::Ready(piece),

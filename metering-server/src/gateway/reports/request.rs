@@ -20,9 +20,9 @@ pub(super) struct HeldRequest {
     /// Cancelled when the server cannot wait any longer.
     pub(super) stop: CancellationToken,
     pub(super) bounds: Bounds,
-    /// How long the upstream may send nothing of a body that is read before it is passed on.
+    /// How long the upstream may pause within a body that is read before it is forwarded.
     pub(super) silence: Duration,
-    /// What its client may have kept of the response.
+    /// The part of the memory budget that the response may use.
     pub(super) share: BodyShare,
     pub(super) unattended: Arc<Unattended>,
     /// Taken when the client disconnects.

@@ -1,9 +1,9 @@
-//! How much of a response is still read for its report after its client has disconnected, and of how many.
+//! Limits on reading responses for their usage reports after the client has disconnected: bytes, time and number.
 //!
 //! A request whose client has gone no longer counts among the streams and requests of its key: reading the rest takes
 //! up to ten minutes, and pressing a Stop button sixteen times would lock the key for that long. It takes a slot here
 //! instead, so clients that disconnect on purpose do not get more concurrent work than these bounds allow. Without a
-//! slot, the rest is not read, and what was delivered is charged.
+//! slot, the rest is not read, and only the delivered part is charged.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -60,14 +60,14 @@ impl Drop for Place {
     }
 }
 
-/// The most that is read.
+/// The limits for one response.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) time: Duration,
     pub(super) bytes: u64,
 }
 
-/// What may still be read of one response.
+/// How much of one response may still be read.
 #[derive(Debug)]
 pub(super) struct Rest {
     bounds: Bounds,

@@ -1,4 +1,4 @@
-//! Settles the hold of one request, by what its response reported.
+//! Settles the hold of one request, by the usage that its response reported.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct Settling {
 }
 
 impl Settling {
-    /// Notes which upstream served the request: the hold says so once it is settled, at the price there.
+    /// Notes which upstream served the request: the settled hold names it and has its price.
     pub(super) async fn served_by(&mut self, upstream: &str) {
         self.charged.served_by(upstream).await;
         if let Some(price) = self.charged.usage_price() {
@@ -58,7 +58,7 @@ impl Settling {
         self.price.report().header_names().next().is_some()
     }
 
-    /// Captures what was reported, or settles the hold by its rule. `None` if it was settled before, or is still being
+    /// Captures the reported cost, or settles the hold by its rule. `None` if it was settled before, or is still being
     /// settled.
     pub(super) async fn settle(&self, reported: Reported) -> Option<HoldUpdated> {
         match reported {

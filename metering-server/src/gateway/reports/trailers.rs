@@ -1,4 +1,4 @@
-//! The trailers of a response whose cost is known at its end.
+//! The trailers of a response whose cost is known only at the end.
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use metering_core::charging::HoldUpdated;
@@ -35,7 +35,7 @@ pub(super) fn declare(head: &mut http::response::Parts, has_receipt: bool) {
     }
 }
 
-/// What was charged, its signed receipt, and the trailers of the upstream.
+/// The charge, its signed receipt, and the trailers of the upstream.
 pub(super) fn of(upstream: Option<HeaderMap>, settled: Option<&HoldUpdated>, receipt: Option<String>) -> HeaderMap {
     let mut trailers = upstream.unwrap_or_default();
     headers::clean_trailers(&mut trailers);

@@ -1,7 +1,7 @@
-//! Requests whose responses did not say what they cost, by route.
+//! Requests whose responses did not report their cost, by route.
 //!
-//! An upstream that stops reporting usage does so for every request, and each may then cost its client the most that it
-//! can. So each is counted, and the log names the route, but at most once a minute.
+//! An upstream that stops reporting usage does so for every request, and each may then cost its client the maximum. So
+//! each is counted, and the log names the route, but at most once a minute.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -39,17 +39,17 @@ struct Counted {
 }
 
 impl Unreported {
-    /// Counts a request of which `held` was held and `captured` is charged, although its response reported no cost that
-    /// could be read, and why. Its log line is rate-limited.
+    /// Counts a request whose response reported no readable cost, with the held and the captured amount and the reason.
+    /// Its log line is rate-limited.
     pub(super) fn count(&self, route: &Arc<str>, held: Credits, captured: Credits, why: impl Display) {
         let outcome = outcome(held, captured);
         counter!(
             "metering_holds_without_report_total",
-            "Requests whose responses reported no cost that could be read, by route and by how much of the hold they cost",
+            "Requests whose responses reported no readable cost, by route and captured share of the hold",
             "route" => route.to_string(),
             "outcome" => outcome
         )
-            .increment(1);
+        .increment(1);
         let warning = {
             let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let now = SystemClock.now();
@@ -59,7 +59,7 @@ impl Unreported {
         let Some(others) = warning else { return };
         tracing::warn!(
             %route, %held, %captured, others, %why,
-            "a response did not say what its request cost; it was charged by the price's `missing`"
+            "a response did not report its cost; the request was charged by the price's `missing`"
         );
     }
 
@@ -92,7 +92,7 @@ impl Counted {
 
 const HOLD: &str = "hold";
 
-/// How much of what was held is charged, as a label.
+/// The captured share of the hold, as a label.
 fn outcome(held: Credits, captured: Credits) -> &'static str {
     match captured {
         Credits::ZERO => "nothing",

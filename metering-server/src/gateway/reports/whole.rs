@@ -1,6 +1,6 @@
-//! JSON responses: a small body is read before the head is sent, so the head says what was charged. A large one, an
-//! array, which may be a stream, and one for which there is no memory, is passed on as it arrives. The report is read
-//! either way.
+//! JSON responses: a small body is read before the head is sent, so the head has the charge. A large one, an array,
+//! which may be a stream, and one for which there is no memory, is passed on as it arrives. The report is read either
+//! way.
 
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -17,8 +17,8 @@ use crate::gateway::delivery::ResponseBody;
 use crate::gateway::forward;
 use crate::http::{BodyBuffer, Kept, Problem, Response};
 
-/// The most that is kept of a body, in bytes. The longest texts of language models are about half of that; images and
-/// embeddings are larger, and would take memory for nothing but a header.
+/// The maximum size of a body that is kept, in bytes. The longest texts of language models are about half of that;
+/// images and embeddings are larger, and would take memory for nothing but a header.
 const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// How reading ended.

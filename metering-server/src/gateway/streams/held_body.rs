@@ -17,7 +17,7 @@ use crate::gateway::delivery::{BodyError, NextFrame, ResponseBody, has_plain_eve
 use crate::gateway::error_events::EndedEarly;
 use crate::http::{Comments, Connection, Response};
 
-/// A body that ends when its stream is asked to end. Its trailers follow when it has ended.
+/// A body that ends when its stream is cancelled. Its trailers follow when it has ended.
 struct HeldBody {
     body: ResponseBody,
     comments: Comments,
@@ -36,7 +36,7 @@ struct Sending {
 }
 
 impl StreamPermit {
-    /// Wraps the response: its body ends when the stream is asked to end, and releases the slot when it is done.
+    /// Wraps the response: its body ends when the stream is cancelled, and releases the slot when it is done.
     pub(super) fn hold(self: Arc<Self>, mut reply: Response, connection: Option<&Connection>) -> Response {
         if let (Some(connection), Some(streams)) = (connection, self.streams.lock().get_mut(&self.key)) {
             streams.connections.insert(self.number, connection.clone());
@@ -49,8 +49,8 @@ impl StreamPermit {
 }
 
 impl HeldBody {
-    /// Comments are added for the client of `connection`; without a connection, nothing is added. `ended` learns why
-    /// the stream was ended.
+    /// Comments are added for the client of `connection`; without a connection, nothing is added. `ended` gets the
+    /// reason.
     fn new(body: ResponseBody, permit: Arc<StreamPermit>, connection: Option<&Connection>, ended: EndedEarly) -> Self {
         let end = Box::pin(permit.end.clone().cancelled_owned());
         let (comments, sending) = (Comments::new(connection), Sending { permit });

@@ -1,5 +1,5 @@
-//! WebSocket connections among the streams of a key. They have slots as streams do, and end when the account's balance
-//! is used up, too: a connection may carry work for as long as it is open.
+//! WebSocket connections among the streams of a key. They have slots like streams. They also end when the account's
+//! balance is used up, because an open connection can carry any amount of work.
 
 use std::sync::Arc;
 

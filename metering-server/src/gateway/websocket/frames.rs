@@ -17,7 +17,7 @@ pub(super) struct Frames {
     header: [u8; MAX_HEADER_BYTES],
     /// How much of the header was seen.
     header_bytes: usize,
-    /// What is left of the payload, once the header is complete.
+    /// The rest of the payload, once the header is complete.
     payload_bytes: u64,
     /// Whether a Close frame began.
     closed: bool,

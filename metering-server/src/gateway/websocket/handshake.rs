@@ -8,10 +8,11 @@ use metering_core::Error;
 use metering_core::access::KEY_HEADERS;
 use metering_core::catalogue::Route;
 
-/// What browsers put before a key: they can set no header but `Sec-WebSocket-Protocol`. The clients of OpenAI do so.
+/// The prefix of a key from a browser: browsers can set no header but `Sec-WebSocket-Protocol`. The clients of OpenAI
+/// do so.
 const KEY_PREFIX: &str = "openai-insecure-api-key.";
 
-/// What a request has of a WebSocket handshake.
+/// The parts of a WebSocket handshake in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestedUpgrade {
     /// Nothing: it is an ordinary request. So is one for another protocol, such as `h2c`, which a server may ignore
@@ -23,7 +24,7 @@ pub(crate) enum RequestedUpgrade {
     WebSocket,
 }
 
-/// Whether a request asks for a WebSocket connection.
+/// Whether a request is a WebSocket handshake.
 pub(crate) fn asked(method: &Method, version: Version, headers: &HeaderMap) -> RequestedUpgrade {
     let has_key = headers.contains_key(header::SEC_WEBSOCKET_KEY);
     // RFC 9110, section 7.8: `Upgrade` of HTTP/1.0 is ignored. HTTP/2 has none.
@@ -49,8 +50,8 @@ pub(crate) fn check(asked: RequestedUpgrade, route: &Route) -> Result<(), Error>
     }
 }
 
-/// Refuses a request that a proxy forwards itself. The proxy may not have passed on what belongs to its connection, so
-/// that any part of a handshake counts as one.
+/// Refuses a request that a proxy forwards itself. The proxy may have dropped the hop-by-hop headers, so any part of a
+/// handshake counts as one.
 ///
 /// # Errors
 /// As [`check`].
@@ -88,7 +89,7 @@ pub(super) fn take_key(head: &mut Parts) {
     }
 }
 
-/// Adds what asks the next server to switch, or tells the client that it did.
+/// Adds the headers that request the switch from the next server, or confirm it to the client.
 pub(crate) fn switch(headers: &mut HeaderMap) {
     headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));

@@ -78,8 +78,8 @@ async fn copy(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + U
     }
 }
 
-/// Copies the direction to the client until its end, which it passes on, or until the frame ends in which it is to
-/// `stop`.
+/// Copies the direction to the client until its end, which it forwards, or until the end of the frame during which
+/// `stop` arrives.
 async fn copy_frames(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),

@@ -15,7 +15,7 @@ use super::*;
 
 const ORIGIN: &str = "api.example.com/log/1";
 
-/// What a witness responds to a body: status and text.
+/// A witness's response to a body: status and text.
 type Respond = Box<dyn FnOnce(&str) -> (u16, String) + Send>;
 
 struct Tree(Vec<TreeHash>);

@@ -1,4 +1,5 @@
-//! What a process that serves only MCP has besides the tools: health, metrics, and descriptions of the service.
+//! The endpoints of a process that serves only MCP, in addition to the tools: health, metrics, and descriptions of the
+//! service.
 //!
 //! These are warp filters. Their cost does not matter: only probes, and clients as they start, send these requests.
 
@@ -19,11 +20,11 @@ use crate::api::{self, Documents};
 use crate::http::{Problem, Reply, Response, bytes, into_response, json, no_oauth};
 use crate::mcp::standalone::resource::ProtectedResource;
 
-/// What the endpoints need.
+/// The state of the endpoints.
 pub(super) struct Endpoints {
     /// The service behind the tools.
     pub(super) service: Client,
-    /// The tools, as clients of OAuth see them.
+    /// The tools, as OAuth clients see them.
     pub(super) resource: ProtectedResource,
     pub(super) documents: Documents,
     pub(super) metrics: PrometheusHandle,

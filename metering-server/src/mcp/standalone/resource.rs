@@ -1,5 +1,5 @@
-//! What protects the MCP server of a process that serves nothing else: the service that its tools call. That one gives the
-//! tokens, since it has the pages and the keys. It is asked each time, so both never contradict each other.
+//! The authorization server of a process that serves only MCP: the service that its tools call. That one gives the
+//! tokens, since it has the pages and the keys. It is requested each time, so the two never contradict each other.
 
 use http::{HeaderMap, StatusCode};
 use metering_client::{Client, ClientError};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::http::{Problem, Reply, no_oauth};
 use crate::oauth::{Issuer, RESOURCE_METADATA, ResourceMetadata, published};
 
-/// Where the service says how it gives tokens (RFC 8414).
+/// The service's metadata about issuing tokens (RFC 8414).
 const SERVER_METADATA: &str = "/.well-known/oauth-authorization-server";
 
 /// The MCP server as a resource of OAuth (RFC 9728).

@@ -24,15 +24,15 @@ pub(super) struct PageFile {
 pub(crate) struct GuideError {
     /// The file, or the folder.
     pub(super) file: PathBuf,
-    /// What is wrong with it.
+    /// The error.
     pub(super) problem: String,
 }
 
 /// Reads the Markdown files of a folder, sorted by name. Hidden files and other files are ignored.
 ///
 /// # Errors
-/// When the folder or a page cannot be read, or a page is too large, is not text, or has a name that is no part of a
-/// path.
+/// When the folder or a page cannot be read, or a page is too large, is not text, or has a name that cannot be part of
+/// a path.
 pub(super) fn read(folder: &Path) -> Result<Vec<PageFile>, GuideError> {
     let wrong = |file: &Path, problem: String| GuideError { file: file.to_owned(), problem };
     let unreadable = |error: std::io::Error| wrong(folder, error.to_string());

@@ -68,7 +68,7 @@ fn links_lead_to_pages_and_headings_that_exist() {
             assert!(ids.is_some_and(|ids| fragment.is_empty() || ids.contains(fragment)), "{own} links to {link}");
         }
     }
-    // A link that is no page of the site would be shown as text.
+    // A link to anything but a page of the site would be shown as text.
     for (name, text) in OWN {
         for (place, _) in text.match_indices("](") {
             let target = text[place + 2..].split(')').next().unwrap();
@@ -89,7 +89,7 @@ fn every_error_is_explained_by_a_section() {
 
 #[test]
 fn links_of_the_repository_lead_to_pages() {
-    // link, where it leads
+    // link, its target
     let table = [
         ("errors.md", Some("/docs/guides/errors")),
         ("rate-limits.md#retry", Some("/docs/guides/rate-limits#retry")),

@@ -22,7 +22,7 @@ use super::demand::Demand;
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
 /// How many attempts a browser needs when there were few recent signups: at least `MIN_ATTEMPTS`, plus up to
 /// `EXTRA_ATTEMPTS`. With 5,000 iterations each, a phone takes a second or two. More work means more attempts, not more
-/// iterations: verifying costs the server one derivation whatever their number, and the widget shows progress.
+/// iterations: verifying costs the server one derivation no matter how many there are, and the widget shows progress.
 const MIN_ATTEMPTS: u32 = 300;
 const EXTRA_ATTEMPTS: u32 = 512;
 /// The longest solution that is parsed, in bytes.

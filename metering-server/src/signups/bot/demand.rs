@@ -2,7 +2,7 @@
 //!
 //! A network's count grows with each challenge it requests, so that cheap challenges cannot be hoarded, and with each
 //! signup. The total count grows with signups only: challenges are free to request, and requesting them must not raise
-//! the work for everybody. Counts decay, live in memory, and are per process.
+//! the work for everyone. Counts decay, live in memory, and are per process.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -151,7 +151,7 @@ mod tests {
             }
             demand.signup(ip("198.51.100.1"), now);
         }
-        assert!(cheap <= 5, "{cheap} of a day's signups took the least work");
+        assert!(cheap <= 5, "{cheap} of a day's signups took the minimum work");
     }
 
     #[test]

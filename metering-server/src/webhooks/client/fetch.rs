@@ -13,7 +13,7 @@ use crate::webhooks::failure::WebhookFailure;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FetchedDocument {
     pub(crate) content: Vec<u8>,
-    /// What its server says; `None` if it says nothing.
+    /// The lifetime from its server; `None` if it does not state one.
     pub(crate) max_age: Option<Duration>,
 }
 

@@ -46,7 +46,7 @@ fn answers(answers: &[&[&str]]) -> Arc<dyn Lookup> {
     Arc::new(Answers(Mutex::new(answers.iter().map(answer).collect())))
 }
 
-/// A policy under which 127.0.0.1 stands for a public address. The rest of 127.0.0.0/8 is private.
+/// A policy that treats 127.0.0.1 as a public address. The rest of 127.0.0.0/8 is private.
 fn one_public_address() -> AddressPolicy {
     AddressPolicy::with_networks(vec!["127.0.0.1/32".parse().unwrap()])
 }

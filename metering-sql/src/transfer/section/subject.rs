@@ -1,4 +1,4 @@
-//! What messages call a record.
+//! The name of a record in messages.
 
 use metering_core::offers::AuthorizationId;
 use metering_core::usage::DailyTotal;

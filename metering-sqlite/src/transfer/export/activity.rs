@@ -22,7 +22,7 @@ pub(super) fn source() -> Source {
 
 fn read(_: &mut dyn Executor, row: &Row) -> metering_sql::Result<Record> {
     let kind: u8 = row.get(6)?;
-    let kind = kind::of_number(kind).ok_or_else(|| corrupt(format_args!("{kind} is no kind of usage")))?;
+    let kind = kind::of_number(kind).ok_or_else(|| corrupt(format_args!("{kind} is not a kind of usage")))?;
     Ok(Record::Activity(ActivityRecord {
         account: row.get(0)?,
         line: usage_lines::read(row, 1)?,

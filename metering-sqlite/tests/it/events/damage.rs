@@ -81,7 +81,7 @@ async fn an_unreadable_delivery_stops_no_other() {
     }
 }
 
-/// A webhook that asks for kinds of a newer version gets those that this one knows, and fails no charge.
+/// A webhook that subscribes to kinds of a newer version gets those that this version supports, and fails no charge.
 #[tokio::test]
 async fn unknown_kinds_of_events_fail_no_charge() {
     let folder = fast_folder();

@@ -1,4 +1,4 @@
-//! The flag of the heads of lines says what its definition says, whatever was done before.
+//! The flag of the heads of lines always equals its definition, after any operations.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ struct World {
     sql: Connection,
     accounts: Vec<(AccountId, KeyHash)>,
     hooks: Vec<Webhook>,
-    /// Everything that was ever claimed: what ends may be stale.
+    /// All claims ever made: the attempt that ends may be stale.
     claimed: Vec<DueDelivery>,
     now: Timestamp,
 }

@@ -1,4 +1,5 @@
-//! Lines: the deliveries of one account's events to one webhook go out one at a time, whoever claims them.
+//! Lines: the deliveries of one account's events to one webhook go out one at a time, no matter which process claims
+//! them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -66,7 +67,7 @@ async fn a_line_waits_for_its_first_delivery() {
     let (b, _) = account(&there, 1).await;
     let hook = webhook(&here, &a).await;
     let tests = send(&there, &hook, 2).await;
-    // The operator hears of both new keys, each in the line of its account.
+    // The operator's webhook gets both new keys, each in the line of its account.
     let due = claim(&here, NOON).await;
     let lines: Vec<_> = due.iter().map(|due| (due.webhook.id, due.delivery.event.account.clone())).collect();
     let operator = metering_core::events::WebhookId::OPERATOR;

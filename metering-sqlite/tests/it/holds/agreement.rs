@@ -21,7 +21,7 @@ use crate::contract::fast_folder;
 use crate::dice::Dice;
 use crate::scene::{NOON, grant, new_account};
 
-/// What the operations know of the stores.
+/// The test's view of the stores.
 struct World {
     dice: Dice,
     accounts: Vec<AccountId>,
@@ -29,12 +29,12 @@ struct World {
     secrets: Vec<KeyHash>,
     keys: Vec<KeyId>,
     holds: Vec<HoldId>,
-    /// What may follow a charge, for this store and for the memory store.
+    /// The operations that may follow a charge, for this store and for the memory store.
     receipts: Vec<[Option<After>; 2]>,
     now: Timestamp,
 }
 
-/// What may follow an accepted charge or hold.
+/// The operations that may follow an accepted charge or hold.
 struct After {
     refund: Option<Refund>,
     settlement: Option<Settlement>,

@@ -95,7 +95,7 @@ async fn make_key(store: &SqliteStore, account: &AccountId, parent: Option<KeyId
     (key.id, *secret.as_bytes())
 }
 
-/// Of the key itself and its child keys, since the period's first day.
+/// The usage of the key itself and its child keys, since the period's first day.
 #[tokio::test]
 async fn a_budget_set_later_starts_with_what_is_held() {
     let (_folder, file, store) = created();
@@ -124,7 +124,7 @@ async fn a_budget_set_later_starts_with_what_is_held() {
         assert_eq!(spent().await, calls(expected), "{reset}");
         assert_sound(&store).await;
     }
-    // What is not captured goes back to the budget, and its discrepancy is noticed in either form.
+    // The uncaptured part returns to the budget, and a discrepancy is found in either form.
     execute(&file, "UPDATE key_meter SET spent = spent - 1");
     let found = store.verify().await.unwrap().restarted_budgets;
     assert_eq!(

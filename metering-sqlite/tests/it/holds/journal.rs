@@ -1,5 +1,5 @@
-//! What holds change is in the journal before it is in the tables, and no reader or rate limit notices, also after a
-//! crash.
+//! The changes of holds are in the journal before they are in the tables. No reader or rate limit sees a difference,
+//! even after a crash.
 
 use metering_core::charging::{HoldAction, Posting};
 use metering_core::store::HoldStore;
@@ -56,7 +56,7 @@ async fn a_crash_at_any_stage_of_folding_loses_no_hold() {
     assert_eq!(stages, std::collections::BTreeSet::from([0, 1]), "crashes between rounds of folding and in them");
 }
 
-/// A hold counts for the rate limits when it is opened, and what it cost does not count again.
+/// A hold counts towards the rate limits when it is opened, and its capture does not count again.
 #[tokio::test]
 async fn rate_limits_count_a_hold_once() {
     let (_folder, file, mut store) = created();
@@ -78,7 +78,7 @@ async fn rate_limits_count_a_hold_once() {
     assert!(outcomes.contains("window: Minute") && outcomes.matches("Refused").count() == 1, "{outcomes}");
     drop(other);
     for round in 0..2 {
-        // First as it is in the journal, then as it was folded.
+        // First in the journal, then folded.
         let refused = post(&store, hold_of(key, 1, 4), at(59)).await;
         let Err(Refusal::RateLimited { rate, .. }) = refused else { panic!("{refused:?}") };
         assert_eq!((rate.minute.count, rate.day.count), (4, 4), "round {round}");
@@ -112,7 +112,7 @@ async fn a_renewed_lease_is_not_in_the_journal() {
     assert_eq!(numbers(&store.expired_holds(at(90), 9).await.unwrap()), [1]);
 }
 
-/// Usage of a hold is booked on the day on which it was opened, folded or not, and activity says how it was settled.
+/// Usage of a hold is booked on the day on which it was opened, folded or not, and activity shows how it was settled.
 #[tokio::test]
 async fn usage_of_a_hold_is_of_its_day_and_says_how_it_was_settled() {
     let (_folder, file, store) = created();

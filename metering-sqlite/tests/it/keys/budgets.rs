@@ -1,4 +1,4 @@
-//! Budgets: never exceeded, whoever races for them, and what counts against one that is set later.
+//! Budgets: never exceeded under races; and the usage that counts against a budget that is set later.
 
 use std::sync::Arc;
 use std::time::Duration;

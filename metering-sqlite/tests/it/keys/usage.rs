@@ -10,7 +10,7 @@ use metering_sqlite::SqliteStore;
 use super::{BASE, all_scopes, assert_sound, budget, calls, change, charge, charge_at, create, hash};
 use crate::scene::{NOON, account, created, records};
 
-/// What three keys used: the first 2 calls on one route, the second 3, the third 1 on each of two.
+/// The usage of three keys: the first 2 calls on one route, the second 3, the third 1 on each of two.
 async fn use_keys(store: &SqliteStore) -> AccountId {
     let (id, first) = account(store, 100).await;
     let second = create(store, &id, None, hash(1), KeyTerms { budget: budget(9, None), ..all_scopes() }).await;

@@ -13,21 +13,21 @@ use crate::process::memory;
 pub(super) struct Way {
     pub(super) kind: Kind,
     pub(super) name: String,
-    /// The index of the `metering-server` that takes part; 0 for none.
+    /// The index of the `metering-server` in use; 0 for none.
     pub(super) server: usize,
     pub(super) target: Target,
     /// The processes whose memory is shown.
     processes: Vec<u32>,
 }
 
-/// What stands between client and upstream.
+/// The program between client and upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// nginx as a plain reverse proxy: the yardstick.
     Nginx,
     /// nginx, which has our server charge each request.
     AuthRequest,
-    /// Our gateway, on a route that costs nothing.
+    /// Our gateway, on a free route.
     NotMetered,
     /// Our gateway, on a metered route.
     Charged,
@@ -46,7 +46,7 @@ impl Way {
     }
 }
 
-/// All ways to a response with `body` bytes, the yardstick first.
+/// All ways to a response with `body` bytes, the reference first.
 pub(super) fn ways(fleet: &Fleet, accounts: &Populated, body: usize) -> Vec<Way> {
     // All ways get the same bytes, with a key, apart from the path.
     let requests = |path: String| accounts.requests(|key| request("GET", &path, Some(key), &[]));

@@ -12,7 +12,7 @@ use crate::bench::sample::Sample;
 use crate::bench::{Failure, interrupt};
 use crate::process::reaped_time;
 
-/// By how much a measurement may be longer when wrk did not get to run.
+/// The maximum factor by which a measurement is extended when wrk got no processor time.
 const MAX_FACTOR: u32 = 64;
 
 const SCRIPT: &str = include_str!("load.lua");
@@ -75,7 +75,7 @@ impl Wrk {
         // wrk's own duration has whole seconds; it ends properly on SIGINT. Should the benchmark be killed, `timeout`
         // still ends it.
         let mut command = Command::new("timeout");
-        // It misses a SIGINT that comes just before it begins to wait, hence `--kill-after`.
+        // It misses a SIGINT that comes just before it starts to wait, so use `--kill-after`.
         command
             .args(["--foreground", "--preserve-status", "--signal=INT", "--kill-after=15s"])
             .arg(time.as_secs_f64().to_string());

@@ -1,4 +1,4 @@
-//! What runs: nginx as a plain proxy, and a `metering-server`, and the requests through each.
+//! The processes: nginx as a plain proxy, and a `metering-server`, and the requests through each.
 
 use std::fmt;
 use std::fs;
@@ -34,7 +34,7 @@ pub(super) struct Way {
     pub(super) request: Request,
     pub(super) place: Place,
     target: Target,
-    /// The processes between client and upstream.
+    /// The server processes between client and upstream.
     processes: Vec<u32>,
 }
 
@@ -47,10 +47,10 @@ pub(super) enum Request {
     Document,
 }
 
-/// Where the response's cost is.
+/// The place of the cost in the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// Nobody looks: nginx only forwards.
+    /// No checks: nginx only forwards.
     Nginx,
     /// Nowhere: the price is fixed.
     Fixed,
@@ -82,7 +82,7 @@ impl Fleet {
             .args(["--upstream", &format!("http://{upstream}")])
             .args(["--catalogue".as_ref(), routes.as_os_str()]);
         let server = start(setup)?;
-        // A stream needs each event at once, but a document takes less when it is buffered.
+        // A stream needs each event immediately, but a document costs less when it is buffered.
         let (chats, documents) = (free_address(), free_address());
         let servers = [(chats, config::stream_proxy(chats, upstream)), (documents, config::proxy(documents, upstream))];
         let nginx = match &tools.nginx {

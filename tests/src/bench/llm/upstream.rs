@@ -31,7 +31,7 @@ const COST_HEADER: &str = "x-cost";
 const LINE: &str = "The next words of a long text, some of them \"quoted\", and then a new line.\n";
 const LINE_BYTES: usize = LINE.len() + 3;
 
-/// A body of pieces, each of which is sent before the next one is there.
+/// A body of pieces; each is sent before the next one exists.
 #[derive(Debug)]
 pub(super) struct Pieces {
     pieces: Arc<[Bytes]>,
@@ -149,7 +149,7 @@ mod tests {
     use crate::bench::bare::Listener;
     use crate::client::Client;
 
-    /// What a route's price reads in a body.
+    /// The parts of a body that a route's price reads.
     fn cost(path: &str, content_type: &str, body: &[Bytes]) -> Option<Credits> {
         let catalogue = Catalogue::from_json(&catalogue().unwrap()).unwrap();
         let route = catalogue.routes().iter().find(|route| &*route.template == path).unwrap();

@@ -45,7 +45,7 @@ pub(in crate::bench) fn proxy(listen: SocketAddr, upstream: SocketAddr) -> Strin
     )
 }
 
-/// A reverse proxy for event streams, which sends each event at once.
+/// A reverse proxy for event streams, which sends each event immediately.
 pub(in crate::bench) fn stream_proxy(listen: SocketAddr, upstream: SocketAddr) -> String {
     let (name, pool) = pool(listen, "upstream", upstream);
     format!(

@@ -1,4 +1,4 @@
-//! What runs: a `metering-server` whose flushes are delayed, and the requests through it and past it.
+//! The processes: a `metering-server` whose flushes are delayed, and the requests through it and past it.
 
 use std::fmt;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::load::request;
 use crate::server::Server;
 use crate::shim::Shim;
 
-/// How much longer each flush takes while something is measured.
+/// The additional time of each flush during measurements.
 pub(super) const FLUSH_DELAY: Duration = Duration::from_millis(5);
 
 /// All that runs.
@@ -39,12 +39,12 @@ pub(super) struct Way {
     target: Target,
 }
 
-/// What a request does on its way.
+/// Whether a request goes through the gateway, and how it is charged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// It goes to the upstream alone.
     Direct,
-    /// It goes through the gateway, on a route that costs nothing.
+    /// It goes through the gateway, on a free route.
     NotMetered,
     /// It is charged, and forwarded while the charge is flushed.
     Overlapping,

@@ -14,8 +14,8 @@ use super::measured::Measured;
 use crate::bench::Failure;
 use crate::latency::Latencies;
 
-/// The plain way's tables. They hold what the store keeps of a charge, except caps, activity and request ids, which the
-/// plain way does without. They leave as much free space on their pages as the store's.
+/// The plain way's tables. They have the store's columns for a charge, except caps, activity and request ids, which the
+/// plain way omits. They leave as much free space on their pages as the store's.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS plain_account (
   key BYTEA PRIMARY KEY,

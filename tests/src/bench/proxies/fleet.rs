@@ -1,4 +1,5 @@
-//! What runs for one number of keys: each proxy plain and asking, and the `metering-server` that they ask.
+//! The processes for one number of keys: each proxy, plain and with authorization requests, and the `metering-server`
+//! that decides them.
 
 use std::fmt;
 use std::fs;
@@ -37,7 +38,7 @@ pub(super) struct Way {
     _proxy: Option<Proxy>,
 }
 
-/// What stands between client and upstream.
+/// The program between client and upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     /// A proxy that only forwards.
@@ -51,13 +52,13 @@ pub(super) enum Who {
 }
 
 impl Who {
-    /// All that stand for a proxy.
+    /// All variants of a proxy.
     fn of(kind: Kind) -> Vec<Self> {
         let over_grpc = (kind == Kind::Envoy).then_some(Self::AskingOverGrpc);
         [Self::Plain(kind), Self::Asking(kind)].into_iter().chain(over_grpc).collect()
     }
 
-    /// The proxy without asking.
+    /// The proxy without authorization requests.
     pub(super) fn plain(self) -> Option<Self> {
         match self {
             Self::Asking(kind) => Some(Self::Plain(kind)),

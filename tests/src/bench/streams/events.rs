@@ -1,4 +1,4 @@
-//! The upstream's streams: an event at once, and then one at each interval.
+//! The upstream's streams: an event immediately, and then one at each interval.
 
 use std::convert::Infallible;
 use std::pin::Pin;

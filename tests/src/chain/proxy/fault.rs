@@ -30,7 +30,7 @@ pub enum Fault {
     FirstN(Box<Fault>, u32),
 }
 
-/// What comes instead of a response, each with status 200.
+/// The replacements of a response, each with status 200.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
     /// Nothing.

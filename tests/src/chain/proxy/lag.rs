@@ -1,4 +1,4 @@
-//! A node that is behind: it responds as of an older block, and knows no newer ones.
+//! A lagging node: it responds as of an older block, and has no newer ones.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(crate) struct Lag {
 }
 
 impl Lag {
-    /// Asks the node for its real block numbers.
+    /// Requests the node's real block numbers.
     pub(crate) fn measure(node: &Client, blocks: u64) -> io::Result<Self> {
         let requests: Vec<Value> = ["latest", "safe", "finalized"]
             .iter()
@@ -38,7 +38,7 @@ impl Lag {
         })
     }
 
-    /// The same request for the older blocks that its tags stand for.
+    /// The same request, with the tags replaced by older blocks.
     pub(crate) fn rewrite_request(&self, call: &Value) -> Value {
         let mut call = call.clone();
         let tag_index = match call["method"].as_str().unwrap_or_default() {

@@ -19,7 +19,7 @@ const UPTO_PROXY: &str = "0x4020a4f3b7b90cca423b9fabcc0ce57c6c240002";
 /// A transfer to be signed.
 #[derive(Debug, Clone)]
 pub struct TransferAuthorization {
-    /// Whose tokens are moved.
+    /// The wallet whose tokens are moved.
     pub from: String,
     /// Who receives them.
     pub to: String,

@@ -1,5 +1,5 @@
-//! Setup: deploys contracts and distributes tokens. `tests/chain/contracts` says what each contract is for. Everything
-//! is mined when a method returns; each panics if the wallet or the chain refuses.
+//! Setup: deploys contracts and distributes tokens. `tests/chain/contracts` describes each contract. Everything is
+//! mined when a method returns; each panics if the wallet or the chain refuses.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Payments and lookalikes. Each returns the transaction's hash at once, and panics if the wallet refuses. The wallet
-//! simulates every transaction before it sends it, except where a name ends in `unsimulated`.
+//! Payments and lookalikes. Each returns the transaction's hash immediately, and panics if the wallet refuses. The
+//! wallet simulates every transaction before it sends it, except where a name ends in `unsimulated`.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ impl Wallet {
     }
 
     /// Pays tokens on a Tempo chain, in a transaction of type `0x76`: it has a list of calls, and no target, value or
-    /// input of its own. Needs a chain started with `--network tempo`.
+    /// input. Needs a chain started with `--network tempo`.
     #[track_caller]
     pub fn transfer_by_calls(&self, from: &Account, token: &str, to: &str, amount: impl ToString) -> String {
         let amount = amount.to_string();
@@ -32,7 +32,7 @@ impl Wallet {
         self.write(from, &transfer(token, to, &amount.to_string()).without_simulation())
     }
 
-    /// Pays with somebody else's tokens, as relayers do. `from` must have approved `by` before.
+    /// Pays with another wallet's tokens, as relayers do. `from` must have approved `by` before.
     #[track_caller]
     pub fn transfer_from(&self, by: &Account, token: &str, from: &str, to: &str, amount: impl ToString) -> String {
         self.write(by, &Write::new("Token", token, "transferFrom", json!([from, to, amount.to_string()])))

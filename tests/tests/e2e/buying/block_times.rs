@@ -1,5 +1,5 @@
-//! With default settings, a customer who pays and sends one request as soon as the payment is mined gets credits,
-//! however fast or slow the chain is.
+//! With default settings, a customer who pays and sends one request as soon as the payment is mined gets credits, on
+//! fast and slow chains.
 
 use std::thread;
 use std::time::{Duration, Instant};

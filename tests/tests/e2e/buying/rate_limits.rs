@@ -66,7 +66,7 @@ fn only_trusted_proxies_can_distinguish_clients() {
         (&["1.1.1.1"], false),
         (&["1.1.1.1"], true),
         (&["2.2.2.2"], false),
-        // Addresses that a client adds to the left of its own change nothing.
+        // Addresses that a client adds to the left of its own have no effect.
         (&["9.9.9.9, 1.1.1.1"], true),
         (&["9.9.9.9", "1.1.1.1"], true),
         (&["2.2.2.2, 3.3.3.3, 10.1.2.3"], false),

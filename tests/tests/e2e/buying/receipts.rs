@@ -62,7 +62,7 @@ fn each_purchase_has_one_receipt() {
     let second = client.get(&format!("/credits/receipts?limit=1&before={}", first["next"])).expect(200).json();
     assert_eq!((&second["receipts"], &second["next"]), (&json!([receipts[1]]), &Value::Null));
 
-    // The receipt stays as it is when the plan is removed.
+    // The receipt does not change when the plan is removed.
     let _ = shop.site.admin(&["plan", "remove", "starter", "--chain-id", &chain_id.to_string()]);
     let later = client.get("/credits/receipts").expect(200).json();
     assert_eq!(later["receipts"], json!(receipts));
@@ -90,7 +90,7 @@ fn receipts_keep_the_buyer_of_their_purchase() {
     let _ = set(&plain).expect(200);
     assert_eq!(receipts()[0]["buyer"], acme, "a change is for later purchases");
 
-    // The old one names nobody, so it gets the details of now, once.
+    // The old one has no buyer, so it gets the current details, once.
     assert_eq!(add(&old).expect(200).json()["buyer"], plain);
     assert_eq!(add(&old).expect(200).json()["buyer"], plain, "a repeated request changes nothing");
     let _ = set(&acme).expect(200);

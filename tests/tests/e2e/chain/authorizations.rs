@@ -45,7 +45,7 @@ impl Scene {
         Some(Self { runtime, payer, recipient, gas, reader: config.reader().unwrap().unwrap(), started, chain })
     }
 
-    /// What the payer signs: the price, for an hour.
+    /// The payer's authorization: the price, for an hour.
     fn transfer(&self, nonce: u8) -> TransferAuthorization {
         TransferAuthorization {
             from: self.payer.address(),
@@ -183,7 +183,7 @@ fn an_execution_by_somebody_else_is_found() {
     scene.chain.mine_apart(300, 2);
     scene.is_refused(&signed, "used or canceled");
     assert_eq!((scene.found(&signed), scene.mined()), ((true, Some(submission.hash)), 0));
-    // But not from a time long after it.
+    // But not from a much later time.
     let late = scene.started.saturating_add(Duration::from_secs(600));
     assert_eq!(scene.runtime.block_on(scene.reader.executed_in(&signed.id(), late)), Ok(None));
 }

@@ -137,9 +137,9 @@ fn interrupted_payment_resumes_from_its_saved_form() {
     assert_eq!(chain.wallet().token_balance(&token, &recipient), "0");
     purse.broadcast(&payment).unwrap();
     let _ = chain.mined(&payment.hash.to_string());
-    // Once more, interrupted after sending.
+    // Again, interrupted after sending.
     let payment: SignedPayment = serde_json::from_slice(&written).unwrap();
-    // The node may know the receipt before it counts the block.
+    // The node may have the receipt before it counts the block.
     let mined = PaymentStatus::Mined { succeeded: true, confirmations: 1 };
     until("the payment is mined", || purse.status(&payment) == mined);
     purse.broadcast(&payment).unwrap();

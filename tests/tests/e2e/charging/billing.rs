@@ -67,7 +67,7 @@ fn price_is_the_callers_or_the_catalogues() {
         // Cut to the caps, as resolvers expect.
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 3, "history_multiplier": 1024}), 300_000_000),
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 1000.5}), 1_000_000_000),
-        // What cannot be used counts as 1, and numbers may be text with any number of digits.
+        // Unusable values count as 1, and numbers may be text with any number of digits.
         (json!({"path": "/own/route", "method": "GET", "credit_weight": 0}), 1_000_000),
         (json!({"path": "/own/route", "credit_weight": -1, "history_multiplier": "much"}), 1_000_000),
         (json!({"path": "/own/route", "credit_weight": "2.00000049", "history_multiplier": [1]}), 2_000_000),
@@ -84,7 +84,7 @@ fn price_is_the_callers_or_the_catalogues() {
         (json!({"path": "/x", "method": "GET", "route_template": series, "lookback_seconds": 3601}), 40_000_000),
         (json!({"path": "/x", "method": "GET", "route_template": series, "history_multiplier": 3}), 15_000_000),
         (json!({"path": "/mpp/stream/allTrades", "method": "GET"}), 72_000_000),
-        // A stream costs one session, whatever weight the caller sends, and on any path below the streams.
+        // A stream costs one session, with any weight that the caller sends, and on any path below the streams.
         (json!({"path": "/mpp/stream/allTrades", "method": "GET", "credit_weight": 1.0}), 72_000_000),
         (json!({"path": "/mpp/stream/other/0xabc", "method": "GET", "credit_weight": 1.0}), 72_000_000),
         (json!({"path": "/mpp/stream/allTrades/", "method": "GET", "history_multiplier": 3}), 72_000_000),

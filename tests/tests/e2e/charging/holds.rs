@@ -62,7 +62,7 @@ fn id(response: &Response) -> String {
     response.json()["request"]["id"].as_str().unwrap().to_owned()
 }
 
-/// What is held, charged and released, and the balance.
+/// The amounts held, charged and released, and the balance.
 fn money(response: &Response) -> [Value; 4] {
     let document = response.json();
     let request = &document["request"];

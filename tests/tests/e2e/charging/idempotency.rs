@@ -36,7 +36,7 @@ fn idempotency_key_is_valid_for_one_request_only() {
     }
     let twice = keyed(&keyed(&client, "a"), "b").get(BASE).expect(400);
     assert!(twice.json()["fields"]["Idempotency-Key"].is_string(), "{:?}", twice.json());
-    // Without a live API key, a client learns nothing about idempotency keys.
+    // Without a live API key, a client gets no information about idempotency keys.
     assert_eq!(keyed(&server.client(), "two words").get(BASE).status, 401);
     assert_eq!(balance(&client), amount(CREDIT - BASE_CALL));
     // Idempotency keys are per account.
@@ -104,7 +104,7 @@ fn retry_after_a_disconnect_is_served_uncharged() {
         // Closes before the upstream responds.
     }
     let charged = balance(&client);
-    // Even after a kill, the next server knows the key.
+    // Even after a kill, the next server recognizes the key.
     server.kill();
     let setup = site.server().set("METERING_GATEWAY__UPSTREAM_TIMEOUT", "4s");
     let server = setup.args(["--upstream", &upstream.url()]).args(catalogue(&site)).start();

@@ -1,5 +1,5 @@
-//! A database that another program locks: requests wait while the queue has room, and are refused at once when it is
-//! full.
+//! A database that another program locks: requests wait while the queue has room, and are refused immediately when it
+//! is full.
 
 use std::time::Duration;
 

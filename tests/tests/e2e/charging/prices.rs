@@ -1,4 +1,4 @@
-//! Prices: what a request costs, to the last atom.
+//! Prices: the charge for a request, to the last atom.
 
 use metering_tests::site::Site;
 use serde_json::json;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::pages::play;
 use crate::support::wire::BASE;
 
-/// What the command line and the script say of a receipt: what it states, or `None` if both refuse it.
+/// The result of the command line and the script for a receipt: its statement, or `None` if both refuse it.
 #[track_caller]
 fn verified(site: &Site, receipt: &str, keys: &Path) -> Option<Value> {
     let file = site.write("receipt.txt", receipt);

@@ -115,7 +115,7 @@ fn response_that_is_none_costs_nothing() {
         "",
         "220 smtp.example ready\r\n",
         "HTTP/1.1 two hundred\r\n\r\n",
-        // A switch or an interim response that nobody asked for.
+        // An unrequested protocol switch or interim response.
         "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n",
         "HTTP/1.1 101 Switching Protocols\r\n\r\n",
         "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n",

@@ -31,7 +31,7 @@ fn serving(site: &Site, upstream: &Upstream) -> Server {
         .start()
 }
 
-/// What a request was charged, and the balance after it.
+/// The charge for a request, and the balance after it.
 fn charged(client: &Client, path: &str) -> (String, String) {
     let response = client.get(path).expect(200);
     let header = |name| response.header(name).unwrap().to_owned();

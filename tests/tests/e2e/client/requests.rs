@@ -38,10 +38,10 @@ fn what_is_held_is_shown_until_its_cost_is_known() {
     let terminal = terminal(&site, &server, &account.api_key);
     let run = |args: &[String]| terminal.run_successfully(&args.iter().map(String::as_str).collect::<Vec<_>>());
 
-    // A complete response: its head says what it cost.
+    // A complete response: its head has the charge.
     let whole = run(&call(&[json_response(r#"{"usage": {"total_tokens": 20}}"#)]));
     assert_eq!(whole.stderr, "Charged 0.02 credits; the balance is 1.98.\n");
-    // A stream: its cost is known at its end.
+    // A stream: its cost is known only at its end.
     let report = event(r#"{"usage": {"total_tokens": 30}}"#);
     let streamed = run(&call(&[events_head(), event("{}"), report.clone(), last_chunk("")]));
     assert_eq!(streamed.stderr, "Charged 0.03 credits; 0.5 were held.\n");

@@ -58,7 +58,7 @@ fn a_webhook_lives_on_the_command_line() {
     let (id, secret) = (made["data"]["id"].as_str().unwrap(), made["secret"].as_str().unwrap());
     receiver.set_secrets(&[secret]);
 
-    // A test reaches it, and so do the events that it asks for, in order.
+    // A test event reaches it, and so do the events that it subscribes to, in order.
     let stdout = terminal.run_successfully(&["webhooks", "test", id]).stdout;
     assert!(stdout.contains(&format!("metering webhooks deliveries {id}")), "{stdout}");
     let test = receiver.next();

@@ -21,7 +21,7 @@ impl Fixture {
     }
 }
 
-/// Two routes with the same body: one at a fixed price, one that holds what the body allows.
+/// Two routes with the same body: one at a fixed price, one that holds the maximum cost that the body allows.
 fn fixture() -> Fixture {
     let (site, upstream) = (Site::new(), Upstream::start());
     let request = json!({
@@ -79,7 +79,7 @@ fn refused_body_costs_nothing_and_is_not_forwarded() {
         assert_eq!(refused["error"], "invalid_parameter", "{refused}");
         let fields = refused["fields"].as_object().unwrap();
         assert!(fields.keys().eq([pointer]), "{refused}");
-        // Without a live key, a caller learns nothing.
+        // Without a live key, a caller gets no information.
         let _ = fixture.server.client().send("POST", path, Some(body)).expect(401);
     }
     let gzip = fixture.client().with_header("Content-Encoding", "gzip");

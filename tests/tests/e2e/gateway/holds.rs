@@ -20,7 +20,7 @@ use crate::support::wait::until;
 
 /// Credits that are held for the routes without an estimate.
 const MAX: &str = "0.5";
-/// What a request without a report costs on most of them.
+/// The charge for a request without a report on most of them.
 const MIN: &str = "0.01";
 
 /// An account, and a gateway in front of a scripted upstream.
@@ -54,7 +54,7 @@ impl Scene {
         self.client().post(path, &json!({"steps": steps}))
     }
 
-    /// The response as it is sent to a client that reads trailers.
+    /// The response to a client that reads trailers.
     #[track_caller]
     fn call_raw(&self, path: &str, steps: &[Value]) -> String {
         let request = request(&self.account.api_key, path, steps, "TE: trailers\r\n");
@@ -126,7 +126,7 @@ fn catalogue() -> String {
             "errors": errors})
     });
     let mut routes: Vec<_> = routes.into_iter().map(route).chain(replayed).collect();
-    // Asks the upstream for its usage, and hides that from a client which did not ask for it.
+    // Requests the usage from the upstream, and hides it from a client that did not request it.
     let asks = json!({"schema": {"type": "object", "properties": {"steps": {}, "stream": {"type": "boolean"}}},
         "unknown": "pass", "set": {"/stream_options/include_usage": true, "when": {"/stream": true}, "hide": {"/choices": []}}});
     let mut asking = route(("/v1/asking", true, tokens(json!({"missing": "hold"}))));

@@ -23,8 +23,7 @@ fn upstream_is_told_the_public_address() {
         ("X-Forwarded-Host", "shop.example"),
         ("X-Forwarded-Port", "8443"),
     ];
-    // settings, headers sent, scheme, host, port and `Forwarded` that the upstream gets, and `Host` if it is not its
-    // own
+    // settings, headers sent, scheme, host, port and `Forwarded` that the upstream gets, and `Host` if it differs
     type Row<'r> = (&'r [(&'r str, &'r str)], &'r [(&'r str, &'r str)], [&'r str; 4], Option<&'r str>);
     let table: [Row<'_>; 4] = [
         (

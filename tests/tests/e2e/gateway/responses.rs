@@ -1,4 +1,4 @@
-//! What the gateway does with the headers of responses: how many it takes, and who may keep the response.
+//! The gateway's handling of response headers: how many it accepts, and which caches may store the response.
 
 use metering_tests::server::Server;
 use metering_tests::site::Site;

@@ -42,7 +42,8 @@ fn connection_of_any_length_is_charged_once() {
     assert_eq!((balance(&client), usage_events(&client)), ("0.99".to_owned(), 1));
     let summary = client.get("/credits/usage/summary").expect(200).text();
     assert!(summary.contains("\"/live\""), "{summary}");
-    // The whole message arrives, whichever side is slower, and the Close frame of either side passes.
+    // The whole message arrives, no matter which side is slower, and the gateway forwards the Close frame of either
+    // side.
     let large = "x".repeat(8 << 20);
     expect_echo(&mut socket, &large);
     socket.close(None).unwrap();
@@ -81,7 +82,7 @@ fn requests_that_cannot_open_a_connection_are_refused_uncharged() {
     assert_eq!(open(server.address(), "/plain", &[("authorization", &bearer)]).err(), Some(400));
     let plain = client.get("/live").expect(426);
     assert_eq!((plain.error().as_str(), plain.header("upgrade")), ("upgrade_required", Some("websocket")));
-    // What is left of a handshake behind a proxy that drops the headers of its connection.
+    // A handshake as it arrives behind a proxy that drops hop-by-hop headers.
     let request = |path: &str, lines: &str| {
         format!(
             "GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: {bearer}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{lines}\r\n"
@@ -191,7 +192,7 @@ fn slow_reader_slows_the_upstream_down_and_gets_everything() {
     std::thread::sleep(Duration::from_secs(1));
     let (count, bytes) = FLOOD;
     let sent = upstream.flooded();
-    assert!((1..count).contains(&sent), "{sent} messages went into buffers");
+    assert!((1..count).contains(&sent), "{sent} messages fit into buffers");
     for number in 0..count {
         assert_eq!(socket.read().unwrap().len(), bytes, "{number}");
     }

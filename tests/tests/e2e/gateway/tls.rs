@@ -12,8 +12,8 @@ use crate::support::certificates::{authority, certificate};
 use crate::support::upstream::catalogue;
 use crate::support::wire::{amount, balance};
 
-/// Starts an upstream with a certificate, and returns its port. Its responses say how many requests their connection
-/// has had.
+/// Starts an upstream with a certificate, and returns its port. Its responses have the number of requests on their
+/// connection.
 fn serve((certificate, key): (rcgen::Certificate, rcgen::KeyPair)) -> u16 {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));

@@ -1,4 +1,4 @@
-//! Several upstreams: which one serves a request, what goes on to the next one when it fails, and what that costs.
+//! Several upstreams: which one serves a request, which failures are retried at the next one, and the price of that.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
@@ -79,7 +79,7 @@ fn respond(mut stream: TcpStream, state: &Mutex<State>) -> std::io::Result<()> {
     stream.write_all(response.as_bytes())
 }
 
-/// Routes of which the first upstream is `first` and the next one `second`.
+/// Routes whose first upstream is `first` and whose next one is `second`.
 fn catalogue() -> String {
     let both = json!(["first", "second"]);
     let by_usage = json!({"max": "0.5", "report": {"header": "x-cost"}});
@@ -198,7 +198,7 @@ fn a_503_goes_on_if_the_request_may_be_sent_twice() {
     assert_eq!((first.requests(), second.requests(), scene.balance().as_str()), (3, 2, "1.98"));
     second.responds_with(BUSY);
     let _ = scene.get("/v1/read").expect(503);
-    assert_eq!((first.requests(), second.requests(), scene.balance().as_str()), (4, 3, "1.98"), "each was asked once");
+    assert_eq!((first.requests(), second.requests(), scene.balance().as_str()), (4, 3, "1.98"), "each got one request");
 }
 
 #[test]

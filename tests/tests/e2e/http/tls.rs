@@ -104,7 +104,7 @@ fn certificates_change_without_closing_a_connection() {
         Https::connect(server.address(), &next.authority, Version::Two).is_ok_and(|new| new.certificate != first)
     });
     for client in &mut open {
-        assert_eq!(client.get("/health", None).status, 200, "an open connection goes on");
+        assert_eq!(client.get("/health", None).status, 200, "an open connection continues");
     }
     assert!(!server.log().contains("PRIVATE KEY"), "{}", server.log());
 }

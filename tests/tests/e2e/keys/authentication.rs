@@ -1,4 +1,4 @@
-//! Authentication: a malformed key's response says what is wrong with its form, but no response reveals whether a key
+//! Authentication: the response to a malformed key names the error in its form, but no response reveals whether a key
 //! ever existed.
 
 use metering_core::{ApiKey, SystemRandomness};
@@ -51,7 +51,7 @@ fn malformed_keys_are_explained_and_unknown_look_like_revoked() {
         (with("Authorization", "Basic eA==").with_header("X-API-Key", "sk_live_short"), "46 characters"),
         (with("Authorization", &format!("Bearer sk_live_{}", "0f".repeat(40))), "104 characters"),
     ];
-    // A name and a password are no key: the other header has it.
+    // A name and a password are not a key: the other header has it.
     let beside = server.client().with_header("Authorization", "Basic eA==").with_header("X-API-Key", &live.api_key);
     let _ = beside.get("/credits/balance").expect(200);
     let requests = [

@@ -38,7 +38,7 @@ fn budget_is_never_exceeded() {
     assert_eq!(storm(&[(&servers[0], &one)]), (360, 240, 0), "one server");
     let shared = made(&owner, &json!({"limit": "0.05", "limit_reset": "monthly"}));
     assert_eq!(storm(&[(&servers[0], &shared), (&servers[1], &shared)]), (360, 240, 0), "two servers");
-    // Two keys with budgets of their own share that of their parent key.
+    // Two keys with separate budgets share that of their parent key.
     let parent = made(&owner, &json!({"limit": "0.05", "scopes": ["call", "manage"]}));
     let maker = servers[1].client_with(&parent.secret);
     let children = [(); 2].map(|()| made(&maker, &json!({"limit": "0.04", "scopes": ["call"]})));

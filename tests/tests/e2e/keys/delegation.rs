@@ -123,7 +123,7 @@ fn key_gives_away_no_more_than_it_has() {
     let child = made(&client, &json!({"scopes": ["call"]}));
     let document = client.get(&child.path()).expect(200).json()["data"].clone();
     assert_eq!((&document["routes"], &document["networks"]), (&json!(["/mpp/snapshot/*"]), &json!(["127.0.0.0/8"])));
-    // It cannot lift its own limit, nor see its parent key.
+    // It can neither lift its own limit nor see its parent key.
     let lifted = client.send("PATCH", "/keys/current", Some(br#"{"limit": 100}"#));
     assert!(matches!(lifted.status, 400 | 403), "{}", lifted.text());
     let first = owner.get("/keys/current").expect(200).json()["data"]["id"].as_str().unwrap().to_owned();

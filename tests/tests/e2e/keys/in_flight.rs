@@ -1,4 +1,4 @@
-//! Requests in flight: a key with a limit gets its slots back however a request ends.
+//! Requests in flight: a key with a limit gets its slots back after any end of a request.
 
 use std::io::Write;
 use std::thread;
@@ -66,7 +66,7 @@ fn slow_requests_take_slots_until_they_end() {
         .collect();
     assert!(!scene.is_free());
     assert!(started.elapsed() < Duration::from_secs(8), "the machine is too slow for this test");
-    // What costs nothing is not counted.
+    // Free requests are not counted.
     assert_eq!((scene.client().get("/api/free").status, scene.client().get("/credits/balance").status), (200, 200));
     for request in slow {
         assert_eq!(request.join().unwrap(), 200);

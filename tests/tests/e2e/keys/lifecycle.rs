@@ -87,7 +87,7 @@ fn wrong_fields_are_named() {
         assert_eq!(client.get(&format!("/keys?{query}")).expect(400).error(), "validation_failed", "{query}");
     }
     assert_eq!(client.get("/keys").expect(200).json()["data"].as_array().unwrap().len(), 1, "nothing was made");
-    // Without a live key nothing else is said, whatever is wrong.
+    // Without a live key the response has no other information, whatever else is wrong.
     for anonymous in [server.client(), server.client().with_key(&"x".repeat(46))] {
         for (method, path) in [
             ("POST", "/keys"),

@@ -13,7 +13,7 @@ use crate::support::wire::BASE;
 
 const SECRET: &str = "correct horse battery";
 
-/// The client, behind a proxy that says so.
+/// The client, behind a proxy that names it.
 fn from(client: &Client, address: &str) -> Client {
     client.clone().with_header("X-Forwarded-For", address)
 }
@@ -48,7 +48,7 @@ fn key_is_refused_everywhere_from_elsewhere() {
             assert_eq!(refused.error(), "key_network", "{method} {path} from {address}");
         }
     }
-    // A resolver names its client; without one, the address is not known.
+    // A resolver names its client; without one, the address is unknown.
     let resolver = from(&client, "203.0.113.9").with_header("X-BDS-Internal-Billing-Secret", SECRET);
     let deduct =
         |ip| resolver.post("/internal/billing/deduct", &json!({"path": BASE, "method": "GET", "client_ip": ip}));

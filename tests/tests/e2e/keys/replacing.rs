@@ -20,11 +20,11 @@ fn old_secret_works_until_its_grace_is_over() {
     let new = server.client_with(&rotated.secret);
     assert_eq!((old.get(BASE).status, new.get(BASE).status), (200, 200));
     until("the old secret has expired", || old.get(BASE).status == 401);
-    assert_eq!(old.get(BASE).expect(401).error(), "unauthorized", "this is no expired key, but an old secret");
+    assert_eq!(old.get(BASE).expect(401).error(), "unauthorized", "this is not an expired key, but an old secret");
     let used = new.get("/keys/current").expect(200).json()["data"]["limit_remaining"].to_string();
     assert!(used.as_str() < "0.99972223", "both secrets count for one key: {used}");
 
-    // Without grace, at once; the body may be missing.
+    // Without grace, immediately; the body may be missing.
     let newest = Made::of(&owner.send("POST", &path, None).expect(200));
     assert_eq!((new.get(BASE).status, server.client_with(&newest.secret).get(BASE).status), (401, 200));
     for body in [json!({"grace_seconds": 604_801}), json!({"grace_seconds": -1}), json!({"grace": 1})] {

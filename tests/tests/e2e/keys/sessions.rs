@@ -1,4 +1,4 @@
-//! Sessions of browsers: what the cookie is like, what it is good for, and what ends it.
+//! Sessions of browsers: the cookie's attributes, its scope, and what ends it.
 
 use metering_tests::client::Client;
 use metering_tests::server::Server;
@@ -39,7 +39,7 @@ fn the_cookie_is_for_the_calls_of_the_account_only() {
     let page = page(&server, &cookie);
     let balance = page.get("/metering/session/credits/balance").expect(200).json();
     assert_eq!(balance, server.client_with(&key).get("/credits/balance").expect(200).json());
-    // Wherever else a client may send it, it is nothing.
+    // In any other place a client may send it, it has no effect.
     assert_eq!(page.get("/credits/balance").expect(401).error(), "unauthorized");
     assert_eq!(page.get("/mpp/ethPrice").expect(401).error(), "unauthorized");
     let _ = page.get("/metering/session/mpp/ethPrice").expect(404);
@@ -61,13 +61,13 @@ fn pages_of_other_sites_use_no_session() {
         let made = elsewhere.post("/metering/session/keys", &json!({"name": "stolen"}));
         assert_eq!(made.expect(403).error(), "forbidden", "{from}");
     }
-    // A browser that says nothing can read.
+    // A browser that sends neither header can read.
     let old = browser(&server, &cookie);
     let _ = old.get("/metering/session/credits/balance").expect(200);
     let _ = old.post("/metering/session/keys", &json!({"name": "stolen"})).expect(403);
     let evil = old.with_header("Origin", "https://evil.example");
     let _ = evil.post("/metering/session/keys", &json!({"name": "stolen"})).expect(403);
-    // Nor can another site sign the browser in to an account of its own.
+    // Nor can another site sign the browser in to the site's own account.
     let elsewhere = server.client_with(&key).with_header("Sec-Fetch-Site", "cross-site");
     let refused = elsewhere.post("/api-key/sessions", &json!({})).expect(403);
     assert_eq!(refused.header("set-cookie"), None);

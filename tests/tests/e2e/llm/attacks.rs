@@ -1,7 +1,7 @@
-//! What clients send to get more than they pay for, and the outcome: the true cost next to the charge.
+//! Requests of clients that try to get more than they pay for, and the outcome: the true cost next to the charge.
 //!
-//! A request is refused with the place of what is wrong and costs nothing, or it is served and its charge is exactly
-//! what serving it cost. Nothing that the catalogue does not name reaches the upstream.
+//! A request is refused with the path of the wrong member and costs nothing, or it is served and its charge is exactly
+//! its true cost. Nothing that the catalogue does not name reaches the upstream.
 
 mod anthropic;
 mod bodies;
@@ -25,7 +25,7 @@ enum Outcome {
     Refused(&'static str),
     /// Another refusal, with one of these statuses.
     RefusedWith(&'static [u16]),
-    /// Served, for exactly its true cost, of which at least as much was held. The upstream got none of these texts, in
+    /// Served, charged exactly its true cost, and at least that much was held. The upstream got none of these texts, in
     /// body, path or headers.
     Served(&'static [&'static str]),
     /// The same, but less than the cost was held, for this reason.

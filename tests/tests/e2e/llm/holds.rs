@@ -49,7 +49,7 @@ fn clients_pay_for_the_tokens_that_they_used() {
     }
 }
 
-/// The shipped catalogue as it is, in front of LiteLLM: prompts have one token for each word.
+/// The shipped catalogue, unchanged, in front of LiteLLM: prompts have one token for each word.
 #[test]
 fn shipped_catalogue_sells_models_of_litellm() {
     metering_tests::skip_if!(litellm::is_skipped());

@@ -1,4 +1,4 @@
-//! Models with prices of their own, in one list for the APIs of three providers.
+//! Models with separate prices, in one list for the APIs of three providers.
 
 use metering_tests::site::Site;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ fn each_model_costs_exactly_its_own_price() {
     }
 }
 
-/// A request without a limit of its own holds what the model may cost: 16,384 tokens at 0.001 credits, and its bytes.
+/// A request without a limit holds the model's maximum cost: 16,384 tokens at 0.001 credits, and its bytes.
 #[test]
 fn limit_of_a_model_bounds_what_is_held() {
     let scene = scene();

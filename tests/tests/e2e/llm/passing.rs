@@ -1,4 +1,4 @@
-//! What clients get through the gateway: complete responses, streams with their usage, and readable refusals.
+//! Responses to clients through the gateway: complete responses, streams with their usage, and readable refusals.
 
 use metering_tests::litellm;
 use metering_tests::site::Site;

@@ -1,4 +1,4 @@
-//! The catalogue that sellers copy, in front of a service that knows what it cost.
+//! The catalogue that sellers copy, in front of a service that records the true cost.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ pub(super) struct Scene {
     pub(super) server: Server,
 }
 
-/// What an account paid for a request, in atoms.
+/// The charge of an account for a request, in atoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Paid {
     pub(super) charged: u64,
@@ -76,7 +76,7 @@ impl Scene {
         Response::parse(&received).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&received)))
     }
 
-    /// What a request cost, once it is settled.
+    /// The charge for a request, after it is settled.
     #[track_caller]
     pub(super) fn paid(&self, account: &IssuedAccount, response: &Response) -> Paid {
         let id = response.header("x-bds-request-id").unwrap_or_else(|| panic!("no id: {:?}", response.headers));

@@ -1,5 +1,5 @@
-//! The official clients through the catalogue that sellers copy, unchanged. Each call costs exactly what its tokens
-//! cost.
+//! The official clients through the catalogue that sellers copy, unchanged. Each call costs exactly the price of its
+//! tokens.
 
 use metering_tests::litellm;
 use serde_json::json;
@@ -7,12 +7,12 @@ use serde_json::json;
 use crate::llm::scene::Scene;
 use crate::llm::setup::LANGUAGES;
 
-/// What a prompt asks for, in words.
+/// Prompts, with the output that they request.
 const PLAIN: &str = "Tell me a story. output=30";
 const CACHED: &str = "Tell me a story. output=30 cached=1000 write=200 write1h=70";
 const REASONED: &str = "Tell me a story. output=30 reasoning=12";
 
-/// Each client, scenario and prompt, and the text that comes of it; `words` for one of 30 words.
+/// Each client, scenario and prompt, and the resulting text; `words` for one of 30 words.
 const CALLS: [(&str, &str, &str, &str); 29] = [
     ("openai", "plain", PLAIN, "words"),
     ("openai", "plain", CACHED, "words"),

@@ -29,7 +29,7 @@ pub(super) enum Language {
 pub(super) const LANGUAGES: [Language; 2] = [Language::Python, Language::TypeScript];
 
 /// A server that sells `POST /v1/chat/completions` with all models of `tests/llm/litellm.yaml`, and the models `short`
-/// and `broken` at routes of their own, all at this price. Bodies are declared as in the shipped catalogue.
+/// and `broken` at separate routes, all at this price. Bodies are declared as in the shipped catalogue.
 pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
     // With its presets written out.
     let shipped = Catalogue::from_json(&std::fs::read_to_string(shipped().join("routes.json")).unwrap()).unwrap();
@@ -41,7 +41,7 @@ pub(super) fn setup(site: &Site, price: &Value) -> ServerSetup {
         request.as_object_mut().unwrap().remove("example");
         match path == CHAT {
             true => request["schema"]["properties"]["model"] = json!({"enum": MODELS}),
-            // The path says which model.
+            // The path names the model.
             false => {
                 request["schema"]["required"] = json!(["messages"]);
                 request["schema"]["properties"].as_object_mut().unwrap().remove("model");

@@ -23,7 +23,7 @@ fn a_low_balance_is_mailed_once() {
     let client = server.client_with(&key);
     let left = balance(&server, &key)["credit_balance"].to_string();
     let set = put(&client, &json!({"below": left})).expect(200).json();
-    assert_eq!(set["email"], true, "a verified address is told by default");
+    assert_eq!(set["email"], true, "a verified address is notified by default");
     for _ in 0..3 {
         let _ = client.get("/mpp/ethPrice").expect(200);
     }
@@ -51,7 +51,7 @@ fn alerts_are_mailed_where_they_are_switched_on() {
     let account = sign_up(&server.client(), "jo@example.com");
     let token = mail.next().token().to_owned();
     let client = server.client_with(key_of(&account));
-    // Nobody has shown yet that they read this address.
+    // No one has verified this address yet.
     let set = put(&client, &json!({"below": 1})).expect(200).json();
     assert_eq!(set.get("email"), None, "{set}");
     let refused = client.post("/webhooks", &json!({"url": "mailto:jo@example.com"})).expect(400).json();

@@ -86,7 +86,8 @@ fn a_slow_mail_server_slows_no_signup() {
     }
     let _ = server.client().post("/api-key/recover/email", &json!({"email": "user0@example.com"})).expect(202);
     assert!(requests.elapsed() < Duration::from_millis(2_900), "{:?}", requests.elapsed());
-    // Each signup waits a second to poll its status. If they waited for their mail, this would be twelve.
+    // Each signup waits a second before it polls its status. Signups that waited for their mail would take twelve
+    // seconds.
     assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
     // An orderly shutdown sends what is queued.
     server.terminate();

@@ -26,7 +26,7 @@ fn a_link_replaces_the_key_once() {
     let Some((site, mail)) = scene() else { return };
     let server = server_with(&site, &mail, &[]);
     let old = verified(&server, &mail, "Jo@Example.com");
-    // The mail goes to the address as the account has it, however it is typed.
+    // The mail goes to the account's spelling of the address, no matter how the request spells it.
     assert_eq!(
         ask(&server.client(), "jo@EXAMPLE.com").expect(202).json(),
         json!({"status": "accepted", "expires_in": 600})

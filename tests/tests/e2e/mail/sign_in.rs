@@ -1,4 +1,4 @@
-//! A link that was sent to the verified address signs a browser in, and leaves the key as it is.
+//! A link that was sent to the verified address signs a browser in, and does not change the key.
 
 use serde_json::json;
 

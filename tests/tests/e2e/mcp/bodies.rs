@@ -102,7 +102,7 @@ fn use_tools(session: &Session, upstream: &Script) {
     );
     assert_eq!(result.get("credits_held"), None, "{result}");
 
-    // One that was not: what is held, and the id to ask with, unless the service was faster.
+    // A call that was not settled yet: the held amount, and the id to look it up with, unless the service was faster.
     let result = session.call("bds_v1_events", &json!({"body": body, "max_events": 1})).expect_success();
     assert_eq!((&result["data"]["count"], &result["data"]["ended_by"]), (&json!(1), &json!("count")), "{result}");
     let is_known = result["credits_charged"] == 0.04;
@@ -121,7 +121,7 @@ fn body_that_does_not_fit_is_a_tool_error_and_costs_nothing() {
     let account = site.account("1");
     let file = site.write("bodies.json", &catalogue());
     let server = site.server().args(["--upstream", &upstream.url(), "--catalogue", file.to_str().unwrap()]).start();
-    // tool, arguments, the field that is named
+    // tool, arguments, the field that the error names
     let table = [
         ("bds_v1_chat", json!({}), "body"),
         ("bds_v1_chat", json!({"body": null}), "body"),

@@ -213,7 +213,7 @@ fn invalid_message_is_refused_and_session_continues() {
         assert_eq!((&error["jsonrpc"], &error["id"]), (&json!("2.0"), &Value::Null), "{error}");
         assert_eq!(error["error"]["message"], error["error"]["data"]["message"], "{error}");
     }
-    // Clients that accept JSON, or do not say what they accept, are served.
+    // Clients that accept JSON, or send no `Accept` header, are served.
     for accept in ["Accept: */*", "Accept: application/json", "Accept: text/html, application/*;q=0.1", "X: 2"] {
         assert_eq!(send(&[json, accept, "X: 1"]).status, 200, "{accept}");
     }

@@ -142,7 +142,7 @@ fn session_of_another_key_cannot_be_used() {
 
     assert_eq!(balance(&thiefs), "1", "the thief is neither served nor charged");
 
-    // The id of a session of Streamable HTTP is no credential: with it, a thief makes calls of their own.
+    // The id of a session of Streamable HTTP is not a credential: a thief who has it makes their own calls.
     let session = streamable_session(&owners);
     let thief_with_id = thiefs.clone().with_header("Mcp-Session-Id", &session_id(&owners));
     let _ = post(&thief_with_id, "/mcp", &call(7, BASE_TOOL)).expect(200);
@@ -199,7 +199,7 @@ fn requests_without_a_valid_key_are_refused_alike() {
             bodies.push(response.problem());
         }
     }
-    // One message per credential, whatever the request; the last two are an unknown and a revoked key.
+    // One message per credential, for any request; the last two are an unknown and a revoked key.
     let by_credential: Vec<&[Value]> = bodies.chunks(6).collect();
     for alike in &by_credential {
         assert!(alike.iter().all(|body| *body == alike[0]), "{alike:?}");

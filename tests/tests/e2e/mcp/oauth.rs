@@ -125,7 +125,7 @@ fn what_is_not_in_order_is_refused() {
         let consent = json!({"authorization": with(name, value)});
         assert!(owner.post("/oauth/consents", &consent).expect(400).json()["fields"][name].is_string());
     }
-    // The rest is told to the client.
+    // The client gets the rest.
     let described = client.post("/oauth/requests", &with("code_challenge_method", "plain")).expect(200).json();
     let cancel = described["cancel_url"].as_str().unwrap();
     assert!(cancel.starts_with(&format!("{REDIRECT_URI}?error=invalid_request&")), "{cancel}");

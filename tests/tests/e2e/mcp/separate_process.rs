@@ -98,7 +98,7 @@ fn gateway_outage_ends_no_session() {
         // The gateway's address must not leak.
         assert!(!response.text().contains(&address.to_string()), "{response:?}");
     }
-    assert_eq!(server.client().get("/sse").status, 401, "a key is missing, whatever the gateway would say");
+    assert_eq!(server.client().get("/sse").status, 401, "a key is missing, whatever the gateway would respond");
     assert_eq!((server.client().get("/health").status, server.client().get("/ready").status), (200, 503));
     std::thread::sleep(Duration::from_millis(500));
     let _gateway = site.server_at(&address.to_string()).start();

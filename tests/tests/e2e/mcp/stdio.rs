@@ -130,7 +130,7 @@ fn hosted_and_local_tools_share_the_operators_prefix() {
     let names: Vec<_> = listed["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
     assert!(names.contains(&json!("acme_mpp_ethPrice")) && !names.contains(&json!(BASE_TOOL)), "{names:?}");
     assert_eq!(client.get("/endpoints.json").expect(200).header("mcp-tool-prefix"), Some("acme_"));
-    // A local server learns the prefix.
+    // A local server gets the prefix.
     let Some(agent) = Agent::start(Sdk::Python) else { return };
     let local = connect(&agent, &environment(&site, &server, &account.api_key));
     let local_names: Vec<_> = local.tools().iter().map(|tool| tool["name"].clone()).collect();

@@ -1,4 +1,4 @@
-//! What stops an agent in the middle of its work (no credits, too many calls), and how it continues.
+//! Errors that stop an agent in the middle of its work (no credits, too many calls), and how it continues.
 
 use std::time::Duration;
 

@@ -108,7 +108,7 @@ fn assert_stream(data: &Value, count: usize) {
     }
 }
 
-/// Asserts that the account was charged once for each tool, and once more for the base tool, all through MCP.
+/// Asserts that the account was charged once for each tool, and one more time for the base tool, all through MCP.
 #[track_caller]
 fn assert_charges(site: &Site, client: &metering_tests::client::Client, left: i64, tools: &[ExpectedTool]) {
     assert_eq!(balance(client), amount(left));

@@ -1,4 +1,4 @@
-//! A primary with a synchronous standby: every confirmed charge is on both, whichever of them is lost.
+//! A primary with a synchronous standby: every confirmed charge is on both, so either can be lost.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -54,7 +54,7 @@ fn promoted_standby_has_every_confirmed_charge() {
     });
     thread::sleep(Duration::from_secs(2));
     primary.kill();
-    // An operator, or a program in their place, takes a while to notice.
+    // An operator, or a failover program, takes a while to notice.
     thread::sleep(Duration::from_secs(1));
     standby.promote();
     let results = loads.map(RunningLoad::join);
@@ -144,7 +144,7 @@ fn lost_standby_stops_charges_until_it_returns() {
     thread::sleep(Duration::from_secs(17));
     node.expect_log("no response to a commit");
     assert!(!waits.is_finished(), "the outcome is still unknown");
-    // Requests that arrive meanwhile are quickly refused, and not charged.
+    // Requests that arrive during that time are quickly refused, and not charged.
     let (status, took) = call(&node, &waiting.api_key).join().unwrap();
     assert_eq!(status, 503);
     assert!(took < Duration::from_secs(9), "{took:?}");

@@ -32,7 +32,7 @@ fn every_response_is_true_when_commits_are_cut() {
         nodes.each_ref().map(|node| load(node.address(), 8, Stop::After(Duration::from_secs(5)), &account.api_key));
     for round in 0..20 {
         thread::sleep(Duration::from_millis(200));
-        // Occasionally cut all connections at once, whatever they are doing.
+        // Occasionally cut all connections at once, even busy ones.
         if round % 5 == 4 {
             proxies[round % 3].cut_all();
         }
@@ -139,7 +139,7 @@ fn database_silent_under_load_is_abandoned_and_found_again() {
     let noticed = started.elapsed();
     assert_eq!((not_ready.status, not_ready.error().as_str()), (503, "storage_unavailable"));
     assert!(noticed < Duration::from_secs(13), "{noticed:?}");
-    // Commits in progress wait for their outcome; requests that arrive meanwhile do not wait for them.
+    // Commits in progress wait for their outcome; requests that arrive in that time do not wait for them.
     let refused = client.get(BASE);
     let refusal = started.elapsed();
     assert_eq!(refused.status, 503, "{}", refused.text());
@@ -188,7 +188,7 @@ fn database_errors_are_logged() {
     let _ = client.get(BASE).expect(200);
     let refused = |expected_text: &str| {
         let started = Instant::now();
-        // In this order: after a failed charge, /ready needs no write of its own.
+        // In this order: after a failed charge, /ready needs no separate write.
         assert_eq!(node.client().get("/ready").status, 503, "{}", node.log());
         assert_eq!(client.get(BASE).status, 503, "{}", node.log());
         // Permanent errors are not retried.

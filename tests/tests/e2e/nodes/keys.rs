@@ -60,7 +60,7 @@ fn rotation_on_one_node_takes_effect_on_all() {
     let nodes = [&shop.server, &others[0], &others[1]];
     let customer = shop.customer();
     let mut key = shop.signed_up(Kind::Token, &customer);
-    // Accounts that are sold have caps, which the load would reach.
+    // Accounts from a signup have rate limits, which the load would reach.
     let about = shop.server.client_with(&key).get("/credits/balance").expect(200).json();
     let _ = shop.site.admin_json(&["account", "limits", about["org_id"].as_str().unwrap(), "--rpm", "0", "--rpd", "0"]);
     for round in 0..6 {

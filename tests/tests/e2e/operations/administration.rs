@@ -276,7 +276,7 @@ fn the_command_line_uses_a_server_as_it_uses_a_store() {
     assert_eq!(with(&["account", "grant", org, "--credits", "1"]).code, Some(5));
     assert_eq!(console.remote(&["account", "show", "org_00000000000000000000"]).code, Some(4));
 
-    // What went wrong, and what to do about it.
+    // The error and the next step.
     let reasonless = console.remote(&["account", "rotate-key", org]);
     assert!(reasonless.code == Some(2) && reasonless.stderr.contains("--reason"), "{reasonless:?}");
     let local = console.remote(&["backup", "copy.db"]);
@@ -345,7 +345,7 @@ fn a_plan_cannot_send_customers_money_elsewhere() {
     assert!(refused.text().contains("metering admin plan set"), "{refused:?}");
     let _ = put(Value::Null).expect(200);
     let _ = put(json!(thief)).expect(403);
-    // A recipient that was set on the store itself stays as it is.
+    // A recipient that was set on the store itself does not change.
     let set = ["plan", "set", "starter", "--chain-id", "1", "--recipient", thief];
     assert_eq!(console.site.admin(&set).code, Some(0));
     let _ = put(json!(thief)).expect(200);

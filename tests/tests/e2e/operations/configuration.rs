@@ -69,7 +69,7 @@ fn misspelt_path_suggests_the_right_route() {
     );
     let message = refused.json()["message"].as_str().unwrap().to_owned();
     assert!(message.contains("/mpp/ethPrice") && message.contains("metering routes"), "{message}");
-    // Without a live key, a client learns nothing about the routes.
+    // Without a live key, a client gets no information about the routes.
     let anonymous = server.client().get("/mpp/ethprice").expect(401);
     assert!(!anonymous.text().contains("ethPrice"));
 }

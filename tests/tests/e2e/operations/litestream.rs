@@ -13,7 +13,7 @@ use metering_tests::site::Site;
 use crate::support::wait::until;
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance, usage_events};
 
-/// What accounts have at first.
+/// The initial balance of accounts.
 const CREDITS: i64 = 1_000;
 
 /// Deletes the database with everything next to it, as the loss of its disk would, and makes an empty folder for it.
@@ -44,7 +44,7 @@ fn assert_charged(client: &Client, charges: u64) {
     assert_eq!(balance(client), amount(CREDITS * CREDIT - i64::try_from(charges).unwrap() * BASE_CALL));
 }
 
-/// A moment after everything so far, and before everything later. Litestream's files have milliseconds.
+/// A time after all earlier events and before all later ones. Litestream's files have milliseconds.
 fn moment() -> String {
     let before = SystemClock.now();
     until("the clock has gone on", || SystemClock.now().unix_millis() > before.unix_millis() + 1);

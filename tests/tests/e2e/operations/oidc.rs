@@ -82,7 +82,7 @@ impl SignIn {
         begun.finish(&provider.grant(&begun.challenge, &claims, key))
     }
 
-    /// The browser of somebody who signed in, with what it needs to act.
+    /// The browser of a person who signed in, with its session and token.
     fn signed_in(&self, provider: &OidcProvider, changes: &Value) -> (Client, Value) {
         let response = self.sign_in(provider, changes, None);
         assert_eq!(said(&response), "");

@@ -19,7 +19,7 @@ use crate::support::wait::until;
 
 const PATH: &str = "/mpp/ethPrice";
 const BASE_CALL: i64 = 1_000_000;
-/// The least time ahead, and some.
+/// A little more than the minimum lead time.
 const AHEAD: Duration = Duration::from_secs(19);
 
 fn catalogue(weight: i64) -> String {
@@ -141,8 +141,9 @@ fn applied_catalogue_takes_effect_on_all_nodes_at_the_same_time() {
         of(first).all(|(_, _, charged, _)| *charged == old_price)
             && of(applied).all(|(_, _, charged, _)| *charged == new_price)
     );
-    assert!(of(applied).all(|(time, ..)| *time >= at), "nobody pays the new price before {at}");
-    // What began before may end later. What begins when the loads have ended is charged the new price everywhere.
+    assert!(of(applied).all(|(time, ..)| *time >= at), "no request is charged the new price before {at}");
+    // Requests that began before may end later. Requests that begin after the loads have ended are charged the new
+    // price on every node.
     for node in &nodes {
         assert_eq!(call(node, &account.api_key), (applied, 7));
     }
@@ -210,8 +211,8 @@ fn server_that_cannot_serve_a_version_says_so_before_and_is_not_ready() {
     wait_for(at);
     until("the server is not ready", || server.client().get("/ready").status == 503);
     assert_eq!(server.client().get("/ready").error(), "catalogue_unusable");
-    assert_eq!(call(&server, &account.api_key), (1, 5), "it goes on with the one before");
-    server.expect_log("it goes on with the one before, and is not ready");
+    assert_eq!(call(&server, &account.api_key), (1, 5), "it continues with the previous one");
+    server.expect_log("it continues with the previous one, and is not ready");
 
     let at = SystemClock.now().saturating_add(AHEAD);
     let body = json!({"catalogue": catalogue(7), "at": at.to_string(), "reason": "a test"});

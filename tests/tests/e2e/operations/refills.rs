@@ -1,4 +1,5 @@
-//! Recurring credits: set while servers run, and given once, however many servers there are and how often they restart.
+//! Recurring credits: set while servers run, and given once, no matter how many servers there are and how often they
+//! restart.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -85,7 +86,7 @@ fn refilled_once(site: &Site, nodes: usize, run: &dyn Fn(&str)) {
     assert_eq!(counted(&servers, "metering_refilled_accounts_total"), 5);
     assert_eq!(counted(&servers, "metering_refilled_atoms_total"), 5 * 3 * 7_200_000_000 / 2);
 
-    // Neither usage nor a restart, which looks immediately, refills again in the same month.
+    // Neither usage nor a restart, which checks immediately, causes a second refill in the same month.
     let _ = servers[0].client_with(&accounts.old[0].api_key).get(BASE).expect(200);
     drop(servers.pop());
     servers.push(site.server().start());

@@ -51,7 +51,7 @@ impl Reloaded {
         created["token"].as_str().unwrap().to_owned()
     }
 
-    /// What a call costs now.
+    /// The current price of a call.
     fn price(&self, key: &str) -> Credits {
         let called = self.server.client_with(key).get(PATH).expect(200);
         Credits::from_printed(called.header("x-bds-credit-charged").unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! What a service manager (`Type=notify` of systemd) is notified of, over a real socket.
+//! Notifications to a service manager (`Type=notify` of systemd), over a real socket.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};

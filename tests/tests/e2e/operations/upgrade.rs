@@ -54,7 +54,7 @@ fn assert_everything_kept(site: &Site, facts: &str) {
     assert_eq!(entries.iter().filter(|entry| entry["type"] == "usage").count(), 123, "122 old and 1 new");
     assert_eq!(entries.iter().filter(|entry| entry["type"] == "purchase_topup").count(), 1);
 
-    // Receipts say what is known of the plan: the bonus of that day is not.
+    // Receipts have the known data of the plan, which excludes the bonus of that day.
     let receipts = client("w0").get("/credits/receipts").expect(200).json();
     let receipts = receipts["receipts"].as_array().unwrap();
     assert_eq!(receipts.len(), 2, "{receipts:?}");

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::{package, repository, run, skips};
 
-/// Buildah with storage of its own.
+/// Buildah with separate storage.
 struct Buildah(TempDir);
 
 impl Buildah {
@@ -170,7 +170,7 @@ fn compose_command(files: &[&str], password: Option<&str>) -> Command {
     command
 }
 
-/// What compose makes of the files.
+/// The configuration that compose builds from the files.
 fn compose(files: &[&str], password: Option<&str>) -> String {
     run(&mut compose_command(files, password))
 }

@@ -39,7 +39,7 @@ fn install(root: &DebianRoot, package: &Path) {
     root.run("root", &format!("dpkg --force-confold -i {package} && rm {package}"));
 }
 
-/// What the unit says about how the server is started.
+/// The settings of the unit about starting the server.
 fn setting(unit: &str, name: &str) -> String {
     let found = unit.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
     found.unwrap_or_else(|| panic!("no {name}: {unit}")).to_owned()
@@ -152,7 +152,7 @@ fn unit_is_valid_and_hardened() {
         command
     };
     assert_eq!(run(analyze().args(["verify", "metering-server.service"])), "");
-    // Exposure, from 0 to 100, may be 12. What remains is the network, and the database's socket.
+    // Exposure, from 0 to 100, may be 12. Only the network and the database's socket remain.
     run(analyze().args(["security", "--offline=true", "--threshold=12", "metering-server.service"]));
     // The drop-in that shows credentials is valid too, and its secrets arrive where the configuration expects them.
     let drop_in = "/etc/systemd/system/metering-server.service.d";

@@ -1,4 +1,4 @@
-//! The service under a real systemd, in a Debian that boots: what the unit says is what happens.
+//! The service under a real systemd, in a Debian that boots: the unit's settings take effect.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ fn journal(system: &BootedSystem) -> String {
     system.run("journalctl --unit metering-server --no-pager --output cat")
 }
 
-/// What a call costs.
+/// The price of a call.
 fn price(system: &BootedSystem, key: &str) -> String {
     let call = format!("curl --fail --silent --dump-header - --header 'X-API-Key: {key}' http://127.0.0.1:8787{PATH}");
     let response = system.run(&call);
@@ -52,7 +52,7 @@ fn price(system: &BootedSystem, key: &str) -> String {
     charged.unwrap_or_else(|| panic!("{response}")).trim().to_owned()
 }
 
-/// The status of a deduction by somebody who knows this secret.
+/// The status of a deduction with this secret.
 fn deduction(system: &BootedSystem, key: &str, secret: &str) -> String {
     system.run(&format!(
         "curl --silent --output /dev/null --write-out '%{{http_code}}' --header 'X-API-Key: {key}' \
@@ -74,7 +74,7 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     let root = DebianRoot::unpack(&BootedSystem::archive());
     let system = BootedSystem::boot(&root);
     let package = {
-        // Not in /tmp, where the system has mounted a file system of its own.
+        // Not in /tmp, where the system has mounted a separate file system.
         std::fs::copy(package(), root.path("/opt/metering.deb")).unwrap();
         "/opt/metering.deb"
     };
@@ -105,7 +105,7 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     assert_eq!(deduction(&system, key, SECRET), "200");
     assert_eq!(deduction(&system, key, "another secret, as long"), "403");
 
-    // A reload takes new prices, and one that fails says so.
+    // A reload applies new prices, and a failed one is reported.
     let process = property(&system, "MainPID");
     let before = price(&system, key);
     std::fs::write(root.path("/etc/metering/routes.json"), catalogue(10)).unwrap();
@@ -150,7 +150,7 @@ fn service_is_started_watched_reloaded_restarted_and_stopped_by_systemd() {
     assert_eq!(system.run("ls /var/lib/metering"), "metering.db\n");
     assert!(journal(&system).contains("shutting down: finishing accepted requests"), "{}", journal(&system));
 
-    // It is started at boot, and has what it had.
+    // It starts at boot, and has kept its data.
     drop(system);
     let system = BootedSystem::boot(&root);
     assert_eq!(property(&system, "ActiveState"), "active", "{}", journal(&system));

@@ -6,7 +6,7 @@ use super::{account, play};
 use crate::signup::server;
 use metering_tests::site::Site;
 
-/// One server for both: each scene has an account of its own. The books agree after them.
+/// One server for both: each scene has a separate account. The books agree after them.
 #[test]
 fn children_are_managed_and_members_see_what_their_role_allows() {
     let site = Site::new();

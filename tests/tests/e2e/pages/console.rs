@@ -186,7 +186,7 @@ fn console_is_accessible_in_both_schemes_and_widths() {
 
 const BILLING_SECRET: &str = "correct horse battery staple";
 
-/// A desk with an account of two credits, which made a request that held all of them and cost 0.25; and what is known about
+/// A desk with an account of two credits, which made a request that held all of them and cost 0.25; and the ids of
 /// both.
 fn charged_desk() -> (Desk, Value) {
     let desk = Desk::new(&[("METERING_BILLING__INTERNAL_SECRET", BILLING_SECRET)]);

@@ -7,11 +7,11 @@ use serde_json::json;
 use super::play;
 use crate::signup::server;
 
-/// A server with two pages of the operator's: one of their own, and one in place of ours.
+/// A server with two pages of the operator's: a new one, and one that replaces ours.
 fn with_pages(site: &Site) -> Server {
     let own = site.write("our-data.md", "# Our data\n\nFrom {{ brand }}. <b>Bold</b>, and [keys](keys.md).\n");
     site.write("tokens.md", "# Our prices\n\nAsk us.\n");
-    // The folder also has other files and folders, which are no pages.
+    // The folder also has other files and folders, which are not pages.
     let folder = own.parent().unwrap().to_str().unwrap().to_owned();
     server(site, &[("METERING_BRAND__NAME", "Acme Data"), ("METERING_DOCS__PAGES", &folder)])
 }

@@ -27,7 +27,7 @@ const DAYS: u32 = 90;
 const DAY: Duration = Duration::from_secs(86_400);
 /// When requests are made, in seconds of the day.
 const TIMES: [u64; 2] = [9 * 3_600, 16 * 3_600];
-/// Paths, what a request costs, and what it is called. Each is used half as much as the one before.
+/// Paths, the price of a request, and its name. Each is used half as much as the one before.
 const ROUTES: [(&str, &str, &str); 4] = [
     ("/search", "0.01", "search"),
     ("/companies", "0.02", "company"),
@@ -38,7 +38,7 @@ const ROUTES: [(&str, &str, &str); 4] = [
 const AGENTS: [(&str, u32); 5] =
     [("price-watcher", 12), ("arbitrage-7", 6), ("research", 5), ("my-agent", 3), ("backtest", 2)];
 
-/// Who bought which plan, its credits, what it cost in dollars and what that was in euros, and how many days ago.
+/// The buyer, the plan, its credits, its price in dollars and in euros, and how many days ago.
 const PURCHASES: [(usize, &str, i64, u128, &str, u32); 6] = [
     (0, "Starter", 100, 20, "17.22", 84),
     (3, "Starter", 100, 20, "17.30", 61),
@@ -64,7 +64,7 @@ struct Agent {
     used: Vec<KeyHash>,
 }
 
-/// A catalogue with prices in credits, the first of which is this one.
+/// A catalogue with prices in credits; this is the first price.
 fn catalogue(first: &str) -> String {
     let route = |(place, (path, price, unit)): (usize, &(&str, &str, &str))| {
         let price = if place == 0 { first } else { *price };
@@ -101,7 +101,7 @@ async fn open_accounts(site: &Site, prices: &str) -> Vec<Agent> {
 fn requests(agents: &[Agent], back: u32) -> Vec<Posting> {
     let mut postings = Vec::new();
     for Agent { pace, used, .. } in agents {
-        // More as time goes on, and not the same each day.
+        // Growing over time, and different each day.
         let calls = pace * (DAYS + 30 - back) / DAYS + (back * 7_919 + pace * 31) % pace;
         for (place, (path, price, _)) in ROUTES.iter().enumerate() {
             let price: Credits = price.parse().unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{account, play, with_browser};
 use crate::x402::market::{Market, Terms, chain};
 
-/// What the payer has at first, in units of USDC: a dollar.
+/// The payer's initial funds, in units of USDC: a dollar.
 const PURSE: u128 = 1_000_000;
 
 /// A market whose requests wait a second for their payments, a payer whose wallet signs by itself, and the key of an

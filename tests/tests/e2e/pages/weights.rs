@@ -1,4 +1,5 @@
-//! What the pages weigh: scenes of `tests/browser/weights.mjs`. The number of requests is what a slow connection feels most.
+//! The sizes of the pages: scenes of `tests/browser/weights.mjs`. The number of requests matters most on a slow
+//! connection.
 
 use metering_tests::site::Site;
 use serde_json::json;

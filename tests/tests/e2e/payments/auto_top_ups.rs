@@ -45,7 +45,7 @@ impl Saved {
             self.shop.site.admin_json(&["account", "adjust", &self.shop.account.org_id, &credits, "--note", "spent"]);
     }
 
-    /// What Stripe knows of payments with the saved card.
+    /// Stripe's records of payments with the saved card.
     fn charges(&self) -> Vec<Value> {
         self.shop.stripe.act("top_ups", &json!({}))["payments"].as_array().unwrap().clone()
     }
@@ -75,7 +75,7 @@ fn a_low_balance_is_topped_up_until_a_payment_is_refunded() {
     let charged = || saved.settings()["rule"]["charged_this_month"].clone();
     assert_eq!(charged(), "10");
 
-    // The response about the second one is lost, but not the event.
+    // The response to the second one is lost, but not the event.
     let _ = shop.stripe.act("lose", &json!({"responses": 1}));
     saved.spend("100");
     until("the card is charged again", || saved.charges().len() == 2);

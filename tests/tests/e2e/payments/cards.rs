@@ -1,5 +1,5 @@
-//! Plans sold by card: what Stripe's events do, in whatever order they come and however often, with a stand-in for its API
-//! and signatures by its own library.
+//! Plans sold by card: the effect of Stripe's events, in any order and repeated, with a simulated API and signatures by
+//! Stripe's own library.
 
 use metering_tests::client::Client;
 use metering_tests::response::Response;
@@ -128,7 +128,7 @@ fn retried_checkout_is_the_same_one() {
     assert_ne!(first, shop.checkout());
     let other = shop.server.client_with(&shop.site.account("0").api_key).with_header("Idempotency-Key", "\"one\"");
     let others = other.post("/credits/checkout", &json!({"plan_id": "starter"})).expect(200).json();
-    assert_ne!(first, others, "another account has keys of its own");
+    assert_ne!(first, others, "another account has its own keys");
     assert_eq!(shop.stripe.act("sessions", &json!({}))["count"], 3);
     let unknown = shop.customer().post("/credits/checkout", &json!({"plan_id": "none"})).expect(400);
     assert_eq!(unknown.error(), "unknown_plan");
@@ -194,7 +194,7 @@ fn refunds_take_their_part_in_any_order() {
     let Some(shop) = Shop::open() else { return };
     let session = shop.paid();
     let first = shop.refund(&session, 250);
-    // Before the payment itself: Stripe is asked for it.
+    // Before the payment itself: the server requests it from Stripe.
     shop.taken("refund.created", &first);
     assert_eq!(shop.balance(), "75");
     shop.taken("checkout.session.completed", &session);
@@ -210,13 +210,13 @@ fn refunds_take_their_part_in_any_order() {
     let failed = shop.stripe.act("refund", &json!({"id": others[1]["id"], "status": "failed"}));
     shop.taken("refund.failed", &failed);
     assert_eq!(shop.balance(), "50");
-    // What is late changes nothing.
+    // Late events change nothing.
     shop.taken("refund.created", &others[1]);
     assert_eq!(shop.balance(), "50");
     let mut foreign = shop.refund(&session, 1);
     foreign["currency"] = json!("usd");
     assert_eq!(shop.event("refund.created", &foreign).expect(400).error(), "validation_failed");
-    assert_eq!(shop.balance(), "50", "nobody knows what part of the payment it is");
+    assert_eq!(shop.balance(), "50", "its part of the payment is unknown");
     assert_eq!(shop.site.admin(&["verify"]).code, Some(0));
 }
 

@@ -30,7 +30,7 @@ struct Paid {
 }
 
 impl Fixture {
-    /// Requires two confirmations, so that a source can lag and still know the payment.
+    /// Requires two confirmations, so that a source can lag and still have the payment.
     fn new(honest_sources: usize, more: &str) -> Option<Self> {
         let chain = Chain::setup().manual_mining().start()?;
         let proxy = Proxy::start(&chain);
@@ -189,7 +189,7 @@ fn one_faulty_source_of_three_is_not_waited_for() {
 #[test]
 fn failures_are_retried_as_often_as_configured() {
     let Some(mut fixture) = Fixture::new(0, "attempts = 3\nrequest_timeout = '2s'") else { return };
-    // Requests are counted below, so nothing else may ask: payments that are not final yet are looked at every
+    // Requests are counted below, so no other requests may happen: payments that are not final yet are checked every
     // interval.
     fixture.shop.restart_with(&[("METERING_PAYMENTS__WATCH_INTERVAL", "1h")]);
     let passing = [
@@ -207,7 +207,7 @@ fn failures_are_retried_as_often_as_configured() {
         assert_eq!(claimed.status, 200, "{fault:?}: {}", claimed.text());
     }
     let paid = fixture.paid(Kind::Token);
-    // The batch, twice again, and a single call, which says whether it is the batch that is refused.
+    // The batch, twice again, and a single call, which shows whether the source refuses only the batch.
     fixture.proxy.set(Fault::first(4, Fault::HttpError(503)));
     assert_eq!(fixture.top_up(&paid).expect(502).error(), "rpc_error");
     let _ = fixture.top_up(&paid).expect(200);
@@ -241,7 +241,7 @@ fn source_may_fail_during_a_wait() {
         let claimed = waiting.join().unwrap();
         assert_eq!(claimed.status, 200, "{fault:?}: {}", claimed.text());
     }
-    // If the fault outlasts the wait, the response says so, and the error is temporary.
+    // If the fault outlasts the wait, the response reports it, and the error is temporary.
     fixture.shop.restart_with(&[("METERING_PAYMENTS__CLAIM_WAIT", "2s"), often]);
     let before = fixture.shop.accounts();
     let waiting = wait_for_depth(&fixture);

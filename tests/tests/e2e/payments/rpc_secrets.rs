@@ -1,4 +1,4 @@
-//! RPC URLs belong to the operator: secrets in them never leave the server, whatever goes wrong.
+//! RPC URLs belong to the operator: secrets in them never leave the server, in any fault.
 
 use metering_tests::chain::Chain;
 use metering_tests::chain::proxy::Proxy;

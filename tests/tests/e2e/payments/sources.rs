@@ -64,7 +64,7 @@ fn failing_source_is_shown_by_metrics_log_and_doctor() {
                 let log = shop.server.log();
                 log.lines().filter(|line| line.contains(text) && line.contains(&host)).count()
             };
-            until("the log says it", || said("works again") > 0);
+            until("the log has it", || said("works again") > 0);
             assert_eq!((said("an RPC source fails"), said(words), said("works again")), (1, 1, 1));
         }
     }

@@ -26,7 +26,7 @@ impl Shop {
         hash
     }
 
-    /// What `payments list` says cannot be read.
+    /// The transactions that `payments list` reports as unreadable.
     fn unreadable(&self) -> Vec<Value> {
         let output = self.payments("list", &["--json"]);
         assert_eq!(output.code, Some(0), "{output:?}");
@@ -53,7 +53,7 @@ fn oversized_receipt_blocks_no_other_payment() {
     assert_eq!(shop.metric(count), Some(1));
     let _ = shop.client().get("/ready").expect(200);
 
-    // The operator learns what it is.
+    // The operator is notified of the cause.
     let [listed] = &*shop.unreadable() else { panic!("{:?}", shop.unreadable()) };
     assert_eq!((&listed["chain_id"], &listed["tx_hash"]), (&json!(31_337), &json!(flood)));
     assert_eq!(format!("0x{:x}", listed["block_number"].as_u64().unwrap()), block.as_str().unwrap());
@@ -63,7 +63,7 @@ fn oversized_receipt_blocks_no_other_payment() {
     let lines = shop.server.log().lines().filter(|line| line.contains(&flood)).count();
     assert_eq!(lines, 1, "it is logged once");
 
-    // Its sender gets a response at once, and nothing for it.
+    // Its sender gets a response immediately, and no credits.
     let started = Instant::now();
     let refused = shop.top_up(&account.api_key, Kind::Token, &flood, None).expect(502);
     assert_eq!(refused.error(), "rpc_error");
@@ -71,7 +71,7 @@ fn oversized_receipt_blocks_no_other_payment() {
     assert!(started.elapsed() < Duration::from_secs(50), "{:?}", started.elapsed());
     assert_eq!(shop.balance(&account.api_key), "1");
 
-    // What is recorded outlives the server, which does not begin again at that block.
+    // The record outlives the server, which does not restart its scan at that block.
     shop.restart_with(&[]);
     shop.wait_until_scanned();
     assert_eq!(shop.unreadable().len(), 1);

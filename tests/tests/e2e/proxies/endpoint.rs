@@ -116,7 +116,7 @@ fn a_request_id_of_the_proxy_is_charged_once_for_its_key_and_request() {
     // A client that knew a way to choose the id gets no further.
     assert_eq!(first.get("/authorize").expect(409).error(), "idempotency_key_used");
     let elsewhere = retry(&fixture.client, "/api/echo/other").get("/authorize");
-    assert_ne!(elsewhere.status, 200, "another request with the same id is no retry: {}", elsewhere.text());
+    assert_ne!(elsewhere.status, 200, "another request with the same id is not a retry: {}", elsewhere.text());
     let of_other = fixture.server.client_with(&other.api_key);
     let _ = retry(&of_other, "/api/echo/word").get("/authorize").expect(200);
     assert_eq!(balance(&of_other), amount(CREDIT - BASE_CALL), "another key pays for itself");

@@ -1,4 +1,5 @@
-//! The endpoint over gRPC, as Envoy calls it: who may ask, how often a request is charged, and what is no question.
+//! The endpoint over gRPC, as Envoy calls it: which proxies may call it, how often a request is charged, and which
+//! messages are invalid.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -49,7 +50,7 @@ struct Http {
     path: String,
 }
 
-/// `CheckResponse`, as far as it is a refusal.
+/// `CheckResponse`, only the fields of a refusal.
 #[derive(Clone, PartialEq, Message)]
 struct Checked {
     #[prost(message, optional, tag = "1")]

@@ -15,7 +15,7 @@ pub(super) fn is_skipped() -> bool {
     skipped::by(SKIP)
 }
 
-/// Starts a proxy with this file in front of a service; it asks the metering server.
+/// Starts a proxy with this file in front of a service; it checks requests with the metering server.
 #[track_caller]
 pub(super) fn start(kind: Kind, file: &str, metering: SocketAddr, service: SocketAddr) -> proxies::Proxy {
     let program = match kind {

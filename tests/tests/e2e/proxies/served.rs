@@ -18,7 +18,7 @@ use crate::support::wire::{BASE_CALL, CREDIT, amount, balance, plan_with_long_ti
 const PAGE: &str = "https://app.example";
 const ELSEWHERE: &str = "https://evil.example";
 
-/// How many connections ask at once.
+/// How many connections send requests concurrently.
 const CONNECTIONS: usize = 64;
 
 struct Fixture {
@@ -122,7 +122,7 @@ fn refuses(kind: Kind, file: &str) {
     assert_eq!(stranger.json()["error"], Value::from("unauthorized"));
     assert_eq!(values(&stranger, "www-authenticate"), ["Bearer"], "once");
     assert_eq!(fixture.upstream.seen().len(), seen, "nothing reached the service");
-    // A client that says what the proxy should say is refused, or what it says is ignored.
+    // A client that sends the proxy's own headers is refused, or they are ignored.
     let response = contradicting.get("/api/echo/word");
     let charged = response.header("x-bds-credit-charged").map(str::to_owned);
     assert!(response.status == 400 || charged == Some(amount(BASE_CALL)), "{}", response.text());

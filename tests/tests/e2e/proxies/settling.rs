@@ -1,4 +1,4 @@
-//! What a proxy says after the response: responses that were not delivered cost nothing.
+//! A proxy's reports after the response: responses that were not delivered cost nothing.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

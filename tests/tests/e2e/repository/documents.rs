@@ -63,7 +63,7 @@ fn links_files_and_recipes_in_documents_exist() {
         wrong.extend(
             document.links.iter().filter_map(|link| broken(&all, file, link)).map(|why| format!("{name} {why}")),
         );
-        // What the changelog says of earlier versions was true then.
+        // The changelog's entries on earlier versions were true then.
         if file.ends_with("CHANGELOG.md") {
             continue;
         }

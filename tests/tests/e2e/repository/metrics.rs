@@ -49,7 +49,7 @@ fn every_metric_is_declared_once_and_documented() {
     let operating = fs::read_to_string(root().join("docs/operating.md")).unwrap();
     assert_eq!(documented(&operating), found, "the table of metrics in docs/operating.md, and the declarations");
     let mut unknown = Vec::new();
-    // What the changelog says of earlier versions was true then.
+    // The changelog's entries on earlier versions were true then.
     for (file, document) in documents().iter().filter(|(file, _)| file.as_path() != Path::new("CHANGELOG.md")) {
         for name in document.code_spans.iter().map(|span| span.code.split(['{', ' ', '(']).next().unwrap_or_default()) {
             let mut series = ["", "_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(*part));

@@ -1,5 +1,5 @@
-//! What the text of one module says: the names that it defines and imports, and the paths that its code uses. Code that
-//! is compiled only for tests is left out.
+//! The parsed text of one module: the names that it defines and imports, and the paths that its code uses. Code that is
+//! compiled only for tests is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -74,13 +74,13 @@ impl Modules {
         (!(import.is_reexport && home.starts_with(module))).then_some(home)
     }
 
-    /// A path of a module's code as seen from the root of the crate. `None` if it leads out of the crate, or to a name
-    /// that is neither defined nor imported there.
+    /// A path of a module's code as seen from the root of the crate. `None` if it points outside the crate, or to a
+    /// name that is neither defined nor imported there.
     fn absolute(&self, module: &[String], path: &[String], steps: usize) -> Option<ItemPath> {
         let (first, rest) = path.split_first()?;
         match first.as_str() {
             "crate" => return Some(rest.to_vec()),
-            // A method's `self` is no path.
+            // A method's `self` is not a path.
             "self" => return (!rest.is_empty()).then(|| [module, rest].concat()),
             "super" => {
                 let mut path = module[..module.len().checked_sub(1)?].to_vec();

@@ -26,7 +26,7 @@ pub(crate) fn away_from_midnight() {
     }
 }
 
-/// Runs a test that waits for a [minute](minute_with) once more if it fails: a busy machine may have taken longer.
+/// Repeats a test that waits for a [minute](minute_with) once if it fails: a busy machine may have taken longer.
 pub(crate) fn in_one_minute(test: impl Fn()) {
     let began = SystemClock.now().minute();
     if let Err(panic) = catch_unwind(AssertUnwindSafe(&test)) {

@@ -1,5 +1,5 @@
-//! An OpenID Connect provider in this process: metadata, keys, and a token endpoint. Nobody signs in at it: a test grants
-//! codes for the claims that it wants. ID tokens are signed with ES256 (RFC 7518, section 3.4).
+//! An OpenID Connect provider in this process: metadata, keys, and a token endpoint. No one signs in there: a test
+//! grants codes for the claims that it needs. ID tokens are signed with ES256 (RFC 7518, section 3.4).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -33,7 +33,7 @@ pub(crate) struct Key {
     pair: KeyPair,
 }
 
-/// What a code is exchanged for.
+/// The claims that a code is exchanged for.
 struct Grant {
     challenge: String,
     id_token: String,

@@ -1,5 +1,4 @@
-//! A service behind the gateway that speaks WebSocket, and a client for it: stock ones, which know nothing about
-//! metering.
+//! A service behind the gateway that speaks WebSocket, and a client for it: stock ones, without any code for metering.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -19,7 +18,7 @@ use tungstenite::{Error, HandshakeError, Message, WebSocket};
 /// How long to wait for what is expected.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What the service sends at `/live/flood`: this many messages of this many bytes.
+/// The service's output at `/live/flood`: this many messages of this many bytes.
 pub(crate) const FLOOD: (usize, usize) = (1_024, 64 * 1024);
 
 /// A client's end of a connection.
@@ -168,7 +167,7 @@ pub(crate) fn open_with_head(
     }
 }
 
-/// Opens a connection with a key.
+/// Opens a WebSocket connection with a key.
 #[track_caller]
 pub(crate) fn open_with_key(address: SocketAddr, path: &str, api_key: &str) -> Socket {
     let opened = open(address, path, &[("authorization", &format!("Bearer {api_key}"))]);

@@ -1,4 +1,4 @@
-//! An HTTP service behind the gateway: a plain axum program that knows nothing about metering.
+//! An HTTP service behind the gateway: a plain axum program without any code for metering.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

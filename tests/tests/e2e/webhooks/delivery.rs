@@ -23,7 +23,7 @@ fn an_account_that_runs_out_gets_verified_events_in_order() {
         let scene = Scene::new();
         let Some(mut receiver) = scene.receiver(library) else { return };
         let account = scene.site.account("0.0004");
-        // The secrets must not be in the most talkative log either.
+        // The secrets must not be in the log at its most verbose level either.
         let server = scene.server().set("METERING_LOG__FILTER", "debug").start();
         let client = server.client_with(&account.api_key);
         let webhook = hook(&client, &mut receiver, &[]);
@@ -168,7 +168,7 @@ fn ended_in_the_middle_of_an_attempt(library: Library, end: impl FnOnce(Server))
     scene.site.verify();
 }
 
-/// As if most of the time had passed for which the only delivery is claimed. No server runs.
+/// As if most of the claim's lease on the only delivery had passed. No server runs.
 fn expires_soon(site: &Site) {
     let database = rusqlite::Connection::open(site.database()).unwrap();
     let now = SystemClock.now().unix_millis();

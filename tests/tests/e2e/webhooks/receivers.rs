@@ -20,7 +20,7 @@ use crate::support::certificates::Loopback;
 
 const ID: &str = "msg_2KWPBgLlAfxdpx2AI54pPJ85f4W";
 const BODY: &str = r#"{"type": "credits.low", "data": {"balance": "0.1000000000", "name": "Zoë"}}"#;
-/// How far a timestamp may be from the receiver's clock, by the specification's libraries.
+/// The tolerance of the specification's libraries between a timestamp and the receiver's clock.
 const TOLERANCE_SECONDS: i64 = 5 * 60;
 
 fn new_secret() -> WebhookSecret {

@@ -59,7 +59,7 @@ fn a_name_that_resolves_to_this_machine_gets_no_connection() {
     assert!(error.contains("no address that webhooks may be sent to"), "{failed}");
     assert!(!error.contains("127.0.0.1"), "{error}");
     listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "nobody connected");
+    assert!(listener.accept().is_err(), "nothing connected");
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_webhook_that_is_gone_is_switched_off_until_its_owner_switches_it_on() {
     let parked = webhook.newest(&client, "parked", 1);
     assert_eq!(client.get(&webhook.path("")).expect(200).json()["data"]["state"], "gone");
     assert_eq!(client.send("POST", &webhook.path("/test"), None).expect(409).error(), "conflict");
-    let _ = client.post("/keys", &json!({"name": "nobody hears of it"})).expect(201);
+    let _ = client.post("/keys", &json!({"name": "no one is notified"})).expect(201);
     receiver.gets_nothing(Duration::from_secs(3));
     let _ = client.send("PATCH", &webhook.path(""), Some(br#"{"disabled": false}"#)).expect(200);
     let resend = webhook.path(&format!("/deliveries/{}/resend", parked["id"]));

@@ -1,4 +1,4 @@
-//! A sink for usage: a receiver that adds up what it gets has what was charged.
+//! A sink for usage: a receiver that adds up its events gets the total of the charges.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -67,7 +67,7 @@ fn a_sink_gets_what_was_charged_once_by_id() {
     assert_eq!(headers["authorization"], "Bearer t0ken");
     let _ = charge(&server);
     let (_, again) = next(&batches);
-    assert_eq!(again, first, "the attempt that failed is repeated as it was");
+    assert_eq!(again, first, "the failed attempt is repeated unchanged");
     let (_, rest) = next(&batches);
     let events: HashMap<_, _> =
         first.iter().chain(&again).chain(&rest).map(|event| (event["id"].to_string(), event)).collect();

@@ -15,7 +15,7 @@ use super::facilitator::{Facilitator, TIMEOUT};
 use super::market::{Market, chain, folder};
 use crate::support::wire::{BASE, BASE_CALL, CREDIT, amount, balance};
 
-/// What a payer has at first, in units of USDC: a dollar.
+/// A payer's initial funds, in units of USDC: a dollar.
 const PURSE: u128 = 1_000_000;
 
 /// A person with a wallet, and the program.
@@ -213,7 +213,7 @@ fn credits_are_bought_by_signature() {
     let ran = customer.succeed(key(), &args);
     assert!(ran.stdout.starts_with("Credited     0.5\nBalance      0.5\nTransaction  0x"), "{ran:?}");
     market.assert_paid(&customer.wallet, 500_000);
-    // As if the program had been killed before it read the response: the service knows the payment.
+    // As if the program had been killed before it read the response: the service has the payment.
     let journal = market.site.path("client/profiles/default/pay/journal.jsonl");
     let text = std::fs::read_to_string(&journal).unwrap();
     std::fs::write(&journal, format!("{}\n", text.lines().next().unwrap())).unwrap();

@@ -20,7 +20,7 @@ fn assert_paid(stock: Stock, call: &Call, with_key: bool, left: &str) -> String 
     receipt["extra"]["account"].as_str().unwrap().to_owned()
 }
 
-/// At an empty balance the client pays once; what is left pays for its next calls.
+/// With an empty balance the client pays once; the remaining credits pay for its next calls.
 fn pays_with_a_key(market: &Market, stock: Stock) {
     let (payer, account) = (market.payer(), market.site.account("0"));
     let calls = market.call(stock, &payer, Some(&account.api_key), BASE, 2);

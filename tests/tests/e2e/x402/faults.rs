@@ -1,4 +1,5 @@
-//! What clients see when a payment cannot be executed, or not soon, and what happens to payments whose server dies.
+//! The responses to clients when a payment cannot be executed, or not soon, and the outcome of payments whose server
+//! dies.
 
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::market::{Call, Market, OFFER, Stock, Terms, UNITS, chain, own};
 use crate::support::wait::{until, until_within};
 use crate::support::wire::{BASE, BASE_CALL, amount, balance};
 
-/// How many transactions wait for a block.
+/// How many transactions are pending.
 fn pending(chain: &Chain) -> Value {
     chain.rpc("txpool_status", json!([]))["pending"].clone()
 }
@@ -152,13 +153,13 @@ fn empty_gas_wallet_takes_nothing() {
     let log = market.server.log();
     assert!(log.contains("the gas wallet cannot execute payments") && log.contains(&gas.address()), "{log}");
     assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
-    // The operator learns of it before anybody pays, and the server stays ready for everything else.
+    // The operator is notified before anyone pays, and the server stays ready for everything else.
     assert!(log.contains("the gas wallet is low: refill it"), "{log}");
     let metrics = market.server.client().get("/metrics").expect(200).text();
     assert!(metrics.contains("metering_gas_wallet_transactions{chain_id=\"84532\"} 0"), "{metrics}");
     assert!(metrics.contains("metering_gas_wallet_wei{chain_id=\"84532\"} 0"), "{metrics}");
     let _ = market.server.client().get("/ready").expect(200);
-    // With coins, it works at once.
+    // With coins, it works immediately.
     let _ = market.chain.rpc("anvil_setBalance", json!([gas.address(), "0xde0b6b3a7640000"]));
     let calls = market.call(Stock::Fetch, &payer, Some(&account.api_key), BASE, 1);
     assert_eq!(calls[0].status(), 200, "{calls:?}");

@@ -23,7 +23,7 @@ pub(crate) const CHAIN_ID: u64 = 84_532;
 /// The cheapest offer, in credits and in units of USDC.
 pub(crate) const OFFER: i64 = CREDIT / 20;
 pub(crate) const UNITS: u128 = 50_000;
-/// What a payer has at first, in units of USDC: a dollar.
+/// A payer's initial funds, in units of USDC: a dollar.
 pub(super) const PURSE: u128 = 1_000_000;
 
 /// A published client.
@@ -42,7 +42,7 @@ pub(crate) enum Stock {
     /// npm `@x402/fetch`, whose payment has an id. It pays with its first call, and sends that payment again with the
     /// others.
     FetchIdentified,
-    /// npm `@x402/fetch` with `@x402/extensions`, which checks what the service signed: its body says what it found.
+    /// npm `@x402/fetch` with `@x402/extensions`, which checks the service's signatures: its body has the result.
     FetchReceipts,
     /// npm `@x402/fetch` with the scheme `upto` of `@x402/evm`.
     FetchUpto,
@@ -268,7 +268,7 @@ impl Call {
         requests.iter().map(|sent| sent["signIn"].as_str()).collect()
     }
 
-    /// What the client read about its payment.
+    /// The client's data about its payment.
     pub(crate) fn receipt(&self) -> &Value {
         &self.0["receipt"]
     }

@@ -81,7 +81,7 @@ fn client_pays_with_a_key_and_without_and_gets_nothing_for_a_payment_that_fails(
         assert_eq!(balance(&market.server.client_with(&account.api_key)), left);
         assert_eq!(market.held_by(&payer), PURSE - UNITS, "{connection:?}");
     }
-    // Without a key, what is paid is of the account of the wallet.
+    // Without a key, the payment is credited to the wallet's account.
     for connection in [Connection::Streamable, Connection::Stock] {
         let payer = market.payer();
         let calls = call(&market, connection, &payer, None, BASE_TOOL, &json!({}), 2);
@@ -120,7 +120,7 @@ fn call_that_costs_more_than_it_may_is_neither_charged_nor_paid() {
         }
     }
     market.assert_paid(&payer, 0);
-    // The price as it is printed is enough.
+    // The printed price is enough.
     let arguments = json!({"max_cost": "0.0001388889"});
     let calls = call(&market, Connection::Streamable, &payer, Some(&account.api_key), BASE_TOOL, &arguments, 1);
     assert_paid(&calls[0], &amount(OFFER - BASE_CALL));
@@ -236,7 +236,7 @@ fn only_calls_that_can_be_paid_for_need_no_key() {
     let own = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_credit_balance"}});
     let refused = post(&session, "/mcp", &own).expect(200).json();
     assert_eq!(refused["result"]["structuredContent"]["error"], "unauthorized", "{refused}");
-    // A session without a key is not open to a key, nor the other way round.
+    // A session without a key cannot be used with a key, and vice versa.
     let account = market.site.account("1");
     let customer = market.server.client_with(&account.api_key);
     let ((_stream, nobodys), (_other, own)) = (sse_session(&stranger), sse_session(&customer));

@@ -75,7 +75,7 @@ fn assert_paid(market: &Market, call: &Call, key: Option<KeyIn>, left: &str) {
     assert_eq!(call.balance(), Some(left), "{call:?}");
 }
 
-/// At an empty balance the client pays once; what is left pays for its next calls.
+/// With an empty balance the client pays once; the remaining credits pay for its next calls.
 fn pays_with_a_key(market: &Market, client: Client, place: KeyIn) {
     let (payer, account) = (market.payer(), market.site.account("0"));
     let calls = client.calls(market, &payer, Some((place, &*account.api_key)), BASE, 2);
@@ -107,7 +107,7 @@ fn pays_for_a_stream(market: &Market, client: Client) {
     assert_eq!(market.held_by(&payer), PURSE - UNITS, "{client:?}");
 }
 
-/// While its payment is not confirmed, the client learns that, and does not pay again.
+/// While its payment is not confirmed, the client is notified, and does not pay again.
 fn does_not_pay_twice_for_a_pending_payment(client: Client) {
     let Some(chain) = chain(Chain::setup()) else { return };
     let market = Market::on(chain, &Terms { more: "wait = '1s'\n".to_owned(), ..Terms::default() });
@@ -128,7 +128,7 @@ fn does_not_pay_twice_for_a_pending_payment(client: Client) {
     market.assert_paid(&payer, UNITS);
 }
 
-/// A payment that would fail is refused. However often the client tries, nothing is taken.
+/// A payment that would fail is refused. No matter how often the client tries, no payment is taken.
 fn pays_nothing_from_an_empty_wallet(market: &Market, client: Client) {
     let (poor, account) = (market.chain.wallet().poor_account(), market.site.account("0"));
     let key = Some((KeyIn::XApiKey, &*account.api_key));
@@ -138,7 +138,7 @@ fn pays_nothing_from_an_empty_wallet(market: &Market, client: Client) {
     assert_eq!(balance(&market.server.client_with(&account.api_key)), "0");
 }
 
-/// What the command line of npm's `mppx` prints, unchanged, with the wallet of this payer.
+/// The output of the command line of npm's `mppx`, unchanged, with the wallet of this payer.
 #[track_caller]
 fn mppx(payer: Option<&Account>, arguments: &[&str]) -> String {
     let (program, home) = (folder().join("mpp/node_modules/.bin/mppx"), tempfile::tempdir().unwrap());
@@ -177,7 +177,7 @@ fn mppx_finds_the_service_valid() {
     {
         let checks = endpoint[part].as_array().unwrap();
         assert!(checks.iter().any(|check| check["label"] == expected), "{endpoint:#}");
-        // It also looks at the offers of x402.
+        // It also reads the offers of x402.
         let checks = checks.iter().filter(|check| !check["label"].as_str().unwrap().starts_with("x402"));
         let faulty: Vec<_> = checks.filter(|check| check["severity"] != "pass").collect();
         assert!(faulty.is_empty(), "{faulty:#?}");
@@ -199,7 +199,7 @@ fn challenges_are_in_each_402_and_are_never_cached() {
     let challenged = client.get(BASE).expect(402);
     let challenge = challenged.header("www-authenticate").unwrap();
     assert!(challenge.contains("header=\"Payment-Authorization\""), "{challenge}");
-    // What is bought alone can be paid in the same way: each offer has a line.
+    // A single purchase can be paid in the same way: each offer has a line.
     let challenged = client.post("/credits/pay", &json!({})).expect(402);
     let lines = challenged.headers.iter().filter(|(name, _)| name == "www-authenticate").count();
     assert_eq!((lines, challenged.error().as_str()), (2, "payment_required"));

@@ -48,7 +48,7 @@ impl Scene {
         payment(&transfer(&self.market, &address, nonce), &format!("0x{}", "07".repeat(70)))
     }
 
-    /// Sends payments, each with its own request, at once.
+    /// Sends payments concurrently, each with its own request.
     fn pay(&self, payments: &[String]) -> Vec<Response> {
         let client = &|| self.market.server.client();
         thread::scope(|scope| {

@@ -44,7 +44,7 @@ fn wallet_that_paid_signs_in_and_does_not_pay_again() {
     let call = market.call(Stock::FetchSigningOnly, &stranger, None, BASE, 1).remove(0);
     assert_eq!((call.status(), call.error(), made(&call)), (402, "payment_required".to_owned(), next.1));
     assert!(call.body().contains("has no account here yet"), "{call:?}");
-    // What it sent counts once.
+    // Its signature counts once.
     for header in calls.iter().flat_map(Call::sign_ins).flatten() {
         let again = market.server.client().with_header("SIGN-IN-WITH-X", header).get(BASE).expect(402);
         assert_eq!(again.error(), "payment_required");

@@ -1,5 +1,6 @@
-//! A published client signs the most that a request may cost, and what it used is transferred. Permit2 and x402's proxy are
-//! stand-ins of the tests (`tests/chain/contracts`): no package that these tests use carries the code of the real ones.
+//! A published client signs the maximum cost of a request, and the actual cost is transferred. Permit2 and x402's proxy
+//! are stand-ins of the tests (`tests/chain/contracts`): no package that these tests use carries the code of the real
+//! ones.
 
 use metering_tests::chain::{Chain, wallet::authorizations::USDC};
 use metering_tests::site::Site;
@@ -16,7 +17,7 @@ fn catalogue() -> String {
     json!({"market": "TEST", "version": 1, "endpoints": [route]}).to_string()
 }
 
-/// What the upstream sends: a response that used this many tokens.
+/// The upstream's response, which used this many tokens.
 fn response(content_type: &str, body: &str) -> Value {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n", body.len());
     json!(head + body)

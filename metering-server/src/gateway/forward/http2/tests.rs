@@ -25,10 +25,10 @@ use crate::gateway::forward::HttpUpstream;
 
 const ONE: NonZeroUsize = NonZeroUsize::MIN;
 
-/// What hyper's server has seen, and when it responds.
+/// The requests that hyper's server received, and when it responds.
 struct Seen {
     connections: AtomicUsize,
-    /// A permit for each response. Requests for `/now` need none.
+    /// One permit for each response. Requests for `/now` need none.
     responses: Semaphore,
 }
 
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-/// Says what the request was, with a trailer.
+/// Echoes the request, with a trailer.
 async fn respond(
     seen: Arc<Seen>,
     request: Request<Incoming>,
@@ -132,7 +132,7 @@ async fn another_connection_is_opened_when_all_streams_are_in_use() {
     let seen = Seen::new();
     let upstream = upstream_at(&plain_server(2, &seen).await, Http2::Always);
     call(&upstream, &request(Method::GET, "/now"), "").await;
-    // Its driver learns the limit in its next turn.
+    // Its driver reads the limit in its next turn.
     while lock(&connections_of(&upstream).places[0].open)[0].streams.allowed.load(Ordering::Relaxed) != 2 {
         tokio::task::yield_now().await;
     }
@@ -201,10 +201,10 @@ async fn tls_decides_unless_http2_is_used_never_or_always() {
     }
 }
 
-/// What an upstream does with the second request of a connection.
+/// An upstream's reaction to the second request of a connection.
 #[derive(Debug, Clone, Copy)]
 enum Second {
-    /// It closes the connection soon, and says that the first request was the last one.
+    /// It closes the connection soon, and announces that the first request was the last one.
     GoAway,
     /// It resets the stream with this code.
     Reset(u8),

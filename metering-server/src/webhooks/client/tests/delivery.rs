@@ -1,4 +1,4 @@
-//! What is sent, and what responses mean.
+//! The requests that are sent, and the meaning of responses.
 
 use super::*;
 

@@ -92,7 +92,7 @@ async fn a_body_without_end_is_not_read() {
     while BYTES.load(Ordering::SeqCst) == 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // What the sockets buffer; the client stops after 4 KiB.
+    // The size of the socket buffers; the client stops after 4 KiB.
     assert!(BYTES.load(Ordering::SeqCst) < 20_000_000, "{BYTES:?}");
 }
 

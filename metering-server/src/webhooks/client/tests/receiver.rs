@@ -40,7 +40,7 @@ impl Authority {
     }
 }
 
-/// A request as it was received.
+/// A received request, byte for byte.
 #[derive(Debug, Clone)]
 pub(super) struct Received {
     /// The address that it was sent to.

@@ -39,7 +39,7 @@ impl Gate {
             for client in listener.incoming() {
                 let (pending_hold, sender) = (Arc::clone(&shared), sender.clone());
                 let server = *forward_target.lock().unwrap();
-                // Errors of a killed client do not matter.
+                // Ignore errors of a killed client.
                 std::thread::spawn(move || {
                     client.and_then(|client| handle_client(client, server, &pending_hold, &sender))
                 });

@@ -70,7 +70,7 @@ fn shutdown_waits_for_responses_and_their_reports() {
     let scene = Scene::new("1");
     let steps = [events_head(), event("first"), Value::Null, usage(), last_chunk("")];
     let (mut finishing, _) = open(&scene, "/v1/chat", &steps);
-    // The streams of stream routes end at once, but the rest is read.
+    // The streams of stream routes end immediately, but the rest is read.
     let (mut ended, _) = open(&scene, "/v1/stream", &steps);
     let Scene { site, upstream, mut server, account } = scene;
     server.terminate();

@@ -61,7 +61,7 @@ fn response_is_there_after_a_cut_for_the_same_request_only() {
     assert!(!is_replayed(&ask(&scene, key, "/v1/replay/fixed", &other_body, RETRY)));
     let other_key = crate::keys::made(&scene.client(), &json!({"name": "other"}));
     assert!(!is_replayed(&ask(&scene, &other_key.secret, "/v1/replay/fixed", &steps, RETRY)));
-    assert!(!is_replayed(&ask(&scene, key, "/v1/replay/fixed", &steps, "")), "it does not say that it is a retry");
+    assert!(!is_replayed(&ask(&scene, key, "/v1/replay/fixed", &steps, "")), "it is not marked as a retry");
     assert_eq!(scene.upstream.requests(), 4);
     assert!(is_replayed(&ask(&scene, key, "/v1/replay/fixed", &steps, RETRY)));
     assert_eq!((scene.upstream.requests(), balance(&scene.client())), (4, "1.6".to_owned()));

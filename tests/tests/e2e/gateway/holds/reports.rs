@@ -1,4 +1,4 @@
-//! Complete responses: the head says what was charged.
+//! Complete responses: the head has the charge.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Responses that are passed on as they arrive: their trailers say what was charged.
+//! Responses that are forwarded as they arrive: their trailers have the charge.
 
 use std::slice::from_ref;
 
@@ -9,7 +9,7 @@ use super::{MAX, MIN, Scene};
 use crate::support::script::{chunk, chunked, event, events_head, json_response, last_chunk, with_length};
 use crate::support::wire::balance;
 
-/// The value of a header or trailer in a response as it was sent.
+/// The value of a header or trailer in a raw response.
 fn value<'r>(raw: &'r str, name: &str) -> Option<&'r str> {
     raw.split("\r\n").find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
@@ -65,7 +65,7 @@ fn trailers_say_what_was_charged() {
         let raw = scene.call_raw(path, steps);
         let (head, body) = raw.split_once("\r\n\r\n").unwrap();
         let context = format!("{path} {raw}");
-        // A response can end before its head is sent. Then the head says what was charged, too.
+        // A response can end before its head is sent. Then the head has the charge, too.
         match value(head, "x-bds-credit-held") {
             Some(held) => assert_eq!((held, value(head, "x-bds-credit-charged")), (MAX, None), "{context}"),
             None => assert_eq!(value(head, "x-bds-credit-charged"), Some(charged), "{context}"),
@@ -73,7 +73,7 @@ fn trailers_say_what_was_charged() {
         assert_eq!(value(body, "x-bds-credit-charged"), Some(charged), "{context}");
         assert_eq!(value(body, "x-bds-credit-balance"), Some(&*balance(&scene.client())), "{context}");
         assert!(head.contains("trailer: x-bds-credit-balance, x-bds-credit-charged"), "{context}");
-        // What the upstream says that it cost stays here.
+        // The upstream's report of the cost is not forwarded.
         assert!(value(body, "x-cost").is_none() && !head.contains("X-Cost"), "{context}");
         assert_eq!(value(body, "x-other").is_some(), head.contains("X-Other"), "{context}");
         let id = value(head, "x-bds-request-id").unwrap();
@@ -172,7 +172,7 @@ fn usage_that_the_client_did_not_ask_for_is_hidden_and_charged() {
     let text = event(r#"{"choices": [{"delta": {"content": "Hi"}}]}"#);
     let usage = event(r#"{"choices": [], "usage": {"total_tokens": 40}}"#);
     let steps = [events_head(), text, usage, event("[DONE]"), last_chunk("")];
-    // what the client asks for, whether it gets the usage
+    // what the client requests, whether it gets the usage
     let table = [(json!({}), false), (json!({"include_usage": true}), true)];
     for (options, gets_usage) in table {
         let body = json!({"stream": true, "stream_options": options, "steps": steps});

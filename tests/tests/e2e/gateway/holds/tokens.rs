@@ -1,4 +1,4 @@
-//! Limits on tokens per minute: what a request may use counts until its response has said what it used.
+//! Limits on tokens per minute: a request's maximum counts until its response has reported its usage.
 
 use std::time::Duration;
 

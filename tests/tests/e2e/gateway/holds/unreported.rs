@@ -1,4 +1,4 @@
-//! Responses that do not say what they cost: counted by route, logged at most once a minute, and shown to operators.
+//! Responses that do not report their cost: counted by route, logged at most once a minute, and shown to operators.
 
 use metering_tests::client::Client;
 use metering_tests::ports::free_address;
@@ -16,7 +16,7 @@ fn holds_settled_without_a_report_are_counted_by_route() {
         let viewer = Client::new(admin).with_key(operator.as_str().unwrap());
         viewer.get("/admin/report?days=1").expect(200).json()["unreported"].clone()
     };
-    assert_eq!(report()["routes"], json!([]), "routes are priced by usage, and every response said what it cost");
+    assert_eq!(report()["routes"], json!([]), "routes are priced by usage, and every response reported its cost");
 
     let with_usage = json_response(r#"{"usage": {"total_tokens": 12}}"#);
     for (path, response) in [
@@ -42,7 +42,7 @@ fn holds_settled_without_a_report_are_counted_by_route() {
         let [line] = *lines else { panic!("{route}: {lines:?}") };
         assert!(line.contains(&format!("outcome=\"{outcome}\"")) && line.ends_with(&format!(" {count}")), "{line}");
     }
-    assert!(!metrics.contains("/v1/stream"), "its response said what it cost");
+    assert!(!metrics.contains("/v1/stream"), "its response reported its cost");
 
     let seen = report();
     assert_eq!(seen["routes"][0]["route_template"], "/v1/missing/hold", "{seen}");
@@ -51,6 +51,6 @@ fn holds_settled_without_a_report_are_counted_by_route() {
     assert_eq!(seen["routes"].as_array().unwrap().len(), 3, "{seen}");
 
     let log = scene.server.log();
-    let warnings = log.lines().filter(|line| line.contains("did not say what its request cost")).count();
+    let warnings = log.lines().filter(|line| line.contains("did not report its cost")).count();
     assert_eq!(warnings, 3, "one for each route: {log}");
 }

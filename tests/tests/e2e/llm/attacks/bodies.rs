@@ -42,11 +42,11 @@ fn bodies_that_are_not_plainly_json() {
         ),
         Attack::new("in UTF-16", CHAT, utf_16, Refused(""))
             .headers(&[("content-type", "application/json; charset=utf-16")]),
-        // What was checked is forwarded, as JSON.
-        typed("said to be UTF-16", &[("content-type", "application/json; charset=utf-16")], Served(&["utf-16"])),
-        typed("said to be UTF-8", &[("content-type", "application/json; charset=utf-8")], Served(&[])),
-        typed("said to be a form", &[("content-type", "application/x-www-form-urlencoded")], Served(&["urlencoded"])),
-        typed("said to be compressed", &[("content-encoding", "gzip")], Refused("")),
+        // The checked body is forwarded, as JSON.
+        typed("declared as UTF-16", &[("content-type", "application/json; charset=utf-16")], Served(&["utf-16"])),
+        typed("declared as UTF-8", &[("content-type", "application/json; charset=utf-8")], Served(&[])),
+        typed("declared as a form", &[("content-type", "application/x-www-form-urlencoded")], Served(&["urlencoded"])),
+        typed("declared as compressed", &[("content-encoding", "gzip")], Refused("")),
         Attack::new("a form", CHAT, "model=dear&messages=Hi", Refused(""))
             .headers(&[("content-type", "application/x-www-form-urlencoded")]),
     ]);

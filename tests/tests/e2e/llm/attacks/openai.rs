@@ -9,7 +9,7 @@ const RESPONSES: &str = "/v1/responses";
 const EMBEDDINGS: &str = "/v1/embeddings";
 const IMAGES: &str = "/v1/images/generations";
 
-/// A chat request for at most 50 tokens whose prompt asks for 5,000, with more members.
+/// A chat request for at most 50 tokens whose prompt requests 5,000, with more members.
 fn chat(members: &str) -> String {
     let messages = r#"[{"role": "user", "content": "Hi. output=5000"}]"#;
     format!(r#"{{"model": "small", "messages": {messages}, "max_tokens": 50, {members}}}"#)

@@ -4,7 +4,7 @@ use std::thread;
 
 use crate::llm::scene::Scene;
 
-/// Twenty requests whose `extra_body` asks for what a balance of 0.003 credits cannot pay.
+/// Twenty requests whose `extra_body` requests more than a balance of 0.003 credits can pay.
 #[test]
 fn limits_in_extra_body_do_not_lower_what_is_held() {
     let scene = Scene::new();
@@ -23,7 +23,7 @@ fn limits_in_extra_body_do_not_lower_what_is_held() {
     assert_eq!(u64::try_from(spent).unwrap(), scene.upstream.cost_atoms());
 }
 
-/// Requests without a limit hold the most that one may cost, so only as many run as the balance can pay.
+/// Requests without a limit hold the maximum cost of one, so only as many run as the balance can pay.
 #[test]
 fn requests_without_a_limit_never_cost_more_than_the_balance() {
     let scene = Scene::new();

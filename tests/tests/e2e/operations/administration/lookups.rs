@@ -1,4 +1,4 @@
-//! What operators look for over their API: one search, lists newest first, what needs attention, and a rehearsal.
+//! Lookups by operators over their API: one search, lists newest first, things that need attention, and a rehearsal.
 
 use metering_tests::client::Client;
 use serde_json::{Value, json};

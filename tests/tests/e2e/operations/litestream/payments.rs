@@ -1,4 +1,4 @@
-//! Payments on a chain that were credited after the restored moment: nobody loses one, and none counts twice.
+//! Payments on a chain that were credited after the restored moment: none is lost, and none counts twice.
 
 use metering_tests::chain::Chain;
 use metering_tests::litestream::{Litestream, is_skipped};
@@ -20,7 +20,7 @@ fn payments_after_the_restored_moment_are_credited_again_once() {
     replication.sync();
     let restored = moment();
 
-    // A wallet that is known tops up; one pays a quote that is known; one gets a quote and pays it.
+    // A known wallet tops up; another pays a known quote; a third gets a quote and pays it.
     let top_up = shop.pay(Kind::Token, &known, STARTER);
     let hash = shop.pay(Kind::Token, &quoted, quote.units);
     let lost_key = key_of(&shop.claim(&quote, &hash).expect(200));

@@ -1,4 +1,4 @@
-//! What a restore brings back: the latest state, and that of any moment.
+//! Restores: the latest state, and that of any moment.
 
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,7 @@ fn moment_before_a_wrong_grant_is_restored() {
     assert_charged(&server.client_with(&account.api_key), 27);
     drop(server);
 
-    // What happened after the restored moment, before the restore, can still be looked up.
+    // Events between the restored moment and the restore can still be looked up.
     lose_disk(&site);
     restore(&site, &litestream, &["-timestamp", &after]);
     assert_eq!(noted(&site, "one nought too many"), 1);

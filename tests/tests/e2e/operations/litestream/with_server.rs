@@ -20,7 +20,7 @@ const CHECKPOINTS: (&str, &str) = ("min-checkpoint-page-count: 1000\n", "min-che
 /// How often the log starts over in the test.
 const RESTARTS: u32 = 8;
 
-/// What a commit writes to the log at least: the header of a frame, and a page.
+/// The minimum that a commit writes to the log: the header of a frame, and a page.
 const FRAME_BYTES: u64 = 24 + 4096;
 
 /// How often the write-ahead log has started over, a number in its header:
@@ -57,7 +57,7 @@ fn charges_checkpoints_and_commands_go_on_beside_it() {
         }
         assert!(begun.elapsed() < Duration::from_secs(55), "too few checkpoints: {}", litestream.log());
     }
-    // Without checkpoints the file would have all that was written, however fast the machine is.
+    // Without checkpoints the file would have all writes, on a machine of any speed.
     let (log_bytes, commits) =
         (std::fs::metadata(log_of(&site.database())).unwrap().len(), metric(&server, "metering_commits_total"));
     assert!(log_bytes < commits * FRAME_BYTES, "{log_bytes} after {commits} commits");
@@ -116,8 +116,8 @@ fn settings_are_those_of_the_configuration_and_its_sqlite_is_one_that_the_store_
     }
     lose_disk(&site);
     assert_eq!(litestream.restore(&[]).code, Some(0));
-    // Versions of SQLite before 3.51.3 can corrupt a database that several processes write to. The database says which
-    // version wrote to it last: Litestream's, which added its tables.
+    // Versions of SQLite before 3.51.3 can corrupt a database that several processes write to. The database has the
+    // version that wrote to it last: Litestream's, which added its tables.
     let header = std::fs::read(site.database()).unwrap();
     let version = u32::from_be_bytes(header[96..100].try_into().unwrap());
     assert!(version >= 3_051_003, "{version}");
@@ -153,7 +153,7 @@ fn database_that_was_not_closed_cleanly_is_checked_before_litestream_opens_it() 
     let replication = litestream.start();
     assert_charged(&server.client_with(&account.api_key), 30);
 
-    // What was charged after it ended is copied after it has begun again.
+    // Charges after its end are copied after its restart.
     server.kill();
     replication.kill();
     lose_disk(&site);

@@ -34,8 +34,8 @@ impl Shop {
         until("the newest block is scanned", || self.metric(&name).is_some_and(|block| block >= newest));
     }
 
-    /// The store's accounts and payments as the operator sees them. Leaves out the state of payments, because it
-    /// becomes final with later blocks, whatever a claim does.
+    /// The store's accounts and payments as the operator sees them. Leaves out the state of payments, because later
+    /// blocks make it final, independently of claims.
     pub(crate) fn books(&self) -> [Value; 2] {
         let mut records = self.site.admin_json(&["payments", "records"]);
         for record in records["payments"].as_array_mut().unwrap() {
