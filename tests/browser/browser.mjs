@@ -21,7 +21,10 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-export const launch = (executablePath) => chromium.launch({ executablePath, args: FLAGS });
+/** The longest wait for anything, in milliseconds. Far more than a busy machine needs. */
+const TIMEOUT = 120_000;
+
+export const launch = (executablePath) => chromium.launch({ executablePath, args: FLAGS, timeout: TIMEOUT });
 
 /** A user with a browser, on the pages of `base`, which may also call `api`, if the metered routes are there. */
 export class Visitor {
@@ -42,6 +45,7 @@ export class Visitor {
   async window({ expected = [], wallet, axe: runsAxe = true, ...options } = {}) {
     const context = await this.browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
     this.contexts.push(context);
+    context.setDefaultTimeout(TIMEOUT);
     const page = await context.newPage();
     const faults = [];
     page.on("request", (request) => {

@@ -32,7 +32,7 @@ export async function send(page, values) {
   }
   await page.click("dialog [type=submit]");
   try {
-    await page.waitForSelector("dialog:has(form)", { state: "detached", timeout: 10_000 });
+    await page.waitForSelector("dialog:has(form)", { state: "detached" });
   } catch {
     assert.fail(`the dialog is still open: ${await page.locator("dialog [role=alert]:visible").allInnerTexts()}`);
   }
