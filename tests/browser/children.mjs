@@ -2,15 +2,11 @@
 
 import assert from "node:assert/strict";
 import { checkPage } from "./browser.mjs";
-import { KEY, call, signIn } from "./steps.mjs";
+import { KEY, call, choose, signIn } from "./steps.mjs";
 
 const PART = "#children";
 
-async function act(page, name, action) {
-  const row = page.locator(`${PART} tbody tr`, { hasText: name });
-  await row.locator(".menu-button").click();
-  await row.locator(`[data-action=${action}]`).click();
-}
+const act = (page, name, action) => choose(page.locator(`${PART} tbody tr`, { hasText: name }), action);
 
 /** Sends the open dialog, and waits until it is closed and the accounts are loaded. */
 async function submit(page) {

@@ -2,15 +2,14 @@
 
 import assert from "node:assert/strict";
 import { checkPage, storedData } from "./browser.mjs";
-import { KEY, LOOKS, call, signIn, tabTo } from "./steps.mjs";
+import { KEY, LOOKS, call, choose, signIn, tabTo } from "./steps.mjs";
 
 const MENU = "#keys [data-actions] .menu-button";
 
 /** Opens the dialog that rotates the only key of the list. */
 async function rotate(page) {
   await page.click("#tab-keys");
-  await page.click(MENU);
-  await page.click("#keys [data-action=rotate]");
+  await choose(page.locator("#keys"), "rotate");
   await page.waitForSelector("dialog [type=submit]");
 }
 

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { shows } from "./browser.mjs";
-import { KEY, call } from "./steps.mjs";
+import { KEY, call, choose } from "./steps.mjs";
 
 export const ROUTE = "/mpp/ethPrice";
 export const OTHER_ROUTE = "/mpp/snapshot/allTrades";
@@ -23,10 +23,7 @@ export const row = (page, name) => page.locator("#keys tbody tr", { has: page.lo
 export const menu = (page, name) => row(page, name).locator(".menu-button");
 
 /** Chooses an entry of a key's menu. */
-export async function act(page, name, action) {
-  await menu(page, name).click();
-  await row(page, name).locator(`[data-action=${action}]`).click();
-}
+export const act = (page, name, action) => choose(row(page, name), action);
 
 /** The text of a key's panel, which is then closed. */
 export async function details(page, name) {

@@ -65,6 +65,18 @@ export const comeBack = (page, later) =>
     dispatchEvent(new Event("focus"));
   }, later);
 
+/** Chooses an entry of a row's menu. A list that is drawn anew during the press loses it: then it is pressed again. */
+export async function choose(row, action) {
+  for (let tries = 1; ; tries += 1) {
+    await row.locator(".menu-button").click();
+    try {
+      return await row.locator(`[data-action=${action}]`).click({ timeout: 10_000 });
+    } catch (error) {
+      if (tries === 10) throw error;
+    }
+  }
+}
+
 /** Presses Tab until the focus is on `selector`. */
 export async function tabTo(page, selector) {
   for (let presses = 0; presses < 80; presses += 1) {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import https from "node:https";
+import { choose } from "./steps.mjs";
 
 /** A server that remembers requests. It responds with `status` and `text`, or with what the test sets them to. */
 export async function receiver({ certificate, key }) {
@@ -41,10 +42,7 @@ export const row = (page, url) => page.locator("#webhooks tbody tr", { has: page
 export const menu = (page, url) => row(page, url).locator(".menu-button");
 
 /** Chooses an entry of a webhook's menu. */
-export async function act(page, url, action) {
-  await menu(page, url).click();
-  await row(page, url).locator(`[data-action=${action}]`).click();
-}
+export const act = (page, url, action) => choose(row(page, url), action);
 
 export const sent = (page) => page.locator("#deliveries tbody tr");
 export const firstIs = (page, state) => page.waitForSelector(`#deliveries tbody tr:first-child [data-state=${state}]`);

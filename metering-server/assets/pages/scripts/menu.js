@@ -40,11 +40,17 @@ export function menuButton(subject, items) {
     event.preventDefault();
     open(entries[first]);
   });
+  // Scroll events may be from before the menu opened: only one that moved the button closes the menu.
+  let opened = null;
+  const scrolled = () => {
+    const { top, left } = button.getBoundingClientRect();
+    if (top !== opened.top || left !== opened.left) away();
+  };
   menu.addEventListener("beforetoggle", ({ newState }) => {
     button.setAttribute("aria-expanded", String(newState === "open"));
-    // From the next frame on: scroll events from before the menu opened arrive until then.
-    if (newState === "open") requestAnimationFrame(() => isOpen() && addEventListener("scroll", away, { capture: true, passive: true }));
-    else removeEventListener("scroll", away, { capture: true });
+    opened = button.getBoundingClientRect();
+    if (newState === "open") addEventListener("scroll", scrolled, { capture: true, passive: true });
+    else removeEventListener("scroll", scrolled, { capture: true });
   });
   const away = () => menu.hidePopover();
   menu.addEventListener("keydown", (event) => move(event, entries, { close, away }));

@@ -1,5 +1,6 @@
 //! Proxies ask over connections that they keep open: a new one for each request costs more than the question.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -71,7 +72,9 @@ fn reuses(kind: Kind) {
     });
     let result = result.join();
     let unexpected = unexpected.lock().unwrap();
-    assert_eq!((result.errors, result.with_status(200)), (0, REQUESTS), "{unexpected:?} {result:?}: {}", proxy.log());
+    let forwarded: BTreeSet<String> = upstream.seen().into_iter().map(|seen| seen.target).collect();
+    let story = format!("{unexpected:?} {result:?}, forwarded {forwarded:?}: {}", proxy.log());
+    assert_eq!((result.errors, result.with_status(200)), (0, REQUESTS), "{story}");
     let accepted = counting.accepted.load(Ordering::Relaxed);
     assert!((1..=AT_MOST).contains(&accepted), "{accepted} connections for {REQUESTS} requests");
 }
