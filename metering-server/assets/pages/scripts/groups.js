@@ -9,7 +9,7 @@ const UNGROUPED = "Metered routes";
 export function groupsOf(api) {
   const groups = new Map();
   for (const tag of api.tags ?? []) {
-    if (tag.name !== METERED) groups.set(tag.name, { id: `tag-${tag.name}`, title: capital(tag.name), about: tag.description, priced: false, operations: [] });
+    if (tag.name !== METERED) groups.set(tag.name, { id: `tag-${tag.name}`, title: capital(tag.name.replaceAll("_", " ")), about: tag.description, priced: false, operations: [] });
   }
   const metered = new Map((api["x-groups"] ?? []).map((title, place) => [title, meteredGroup(title, place)]));
   for (const operation of operationsOf(api)) {
