@@ -1,6 +1,6 @@
-//! SIGKILL under load: every confirmed charge is in the database, and the next start is quick.
+//! SIGKILL under load: every confirmed charge is in the database. `bench startup` measures how long the next start takes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use metering_core::{Randomness, SystemRandomness};
 use metering_tests::load::{Stop, request, start};
@@ -19,12 +19,9 @@ fn sigkill_at_random_moments_loses_no_confirmed_charge() {
     let accounts: Vec<_> = (0..ACCOUNTS).map(|_| site.account(&CREDITS.to_string())).collect();
     let calls: Vec<_> = accounts.iter().map(|account| request("GET", BASE, Some(&account.api_key), &[])).collect();
     let (mut confirmed, mut max_unknown) = (0, 0);
-    let mut slowest_start = Duration::ZERO;
     for round in 0..ROUNDS {
-        let started = Instant::now();
         let server = site.server().start();
         let _ = server.client().get("/ready").expect(200);
-        slowest_start = slowest_start.max(started.elapsed());
 
         let counted: u64 = accounts.iter().map(|account| usage_events(&server.client_with(&account.api_key))).sum();
         assert!((confirmed..=confirmed + max_unknown).contains(&counted), "{round}: {counted}, not {confirmed}");
@@ -52,7 +49,6 @@ fn sigkill_at_random_moments_loses_no_confirmed_charge() {
     let counted: u64 = accounts.iter().map(|account| usage_events(&server.client_with(&account.api_key))).sum();
     assert!((confirmed..=confirmed + max_unknown).contains(&counted), "{counted}, not {confirmed}");
     site.verify();
-    assert!(slowest_start < Duration::from_secs(1), "{slowest_start:?}");
 }
 
 /// 20 to 275 milliseconds.
