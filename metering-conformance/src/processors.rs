@@ -128,7 +128,11 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Verified<dyn Payment
     assert_eq!(kinds[2..], expected);
     let recorded: Vec<ProcessorReversal> = store.processor_reversals(&reference("pi_1").tx().hash).await.unwrap();
     let ended: Vec<_> = recorded.iter().map(|known| (known.reference.id(), known.restored_at.is_some())).collect();
-    assert_eq!(ended, [("re_1", false), ("dp_1", true)], "in the order of their reports, though the times were the same");
+    assert_eq!(
+        ended,
+        [("re_1", false), ("dp_1", true)],
+        "in the order of their reports, though the times were the same"
+    );
 }
 
 /// A reversal counts once, on its first terms. One that ended stays ended, even if its end came first, until it is
