@@ -16,7 +16,7 @@
 //! metering_conformance::charging_conformance!(fresh);
 //! ```
 //!
-//! A backend for charging alone, like this one, implements only [`Store`](metering_core::Store), and runs
+//! A backend for charging alone, like this one, implements only [`Store`], and runs
 //! [`charging_conformance!`](crate::charging_conformance).
 //!
 //! In addition, [`agrees_on_random_operations`] compares a store with a simple model of the whole contract, and
