@@ -131,7 +131,7 @@ pub async fn reversals_of_a_processor_payment_add_up(store: Verified<dyn Payment
     assert_eq!(
         ended,
         [("re_1", false), ("dp_1", true)],
-        "in the order of their reports, though the times were the same"
+        "ordered by when they were reported, even within one millisecond"
     );
 }
 

@@ -113,17 +113,17 @@ impl CreditNote {
     /// reversal that restarts.
     pub(crate) fn of_reversals(paid: TokenUnits, reversals: &[ProcessorReversal]) -> Vec<Self> {
         let mut notes: Vec<(usize, Self)> = Vec::new();
-        let mut standing: Vec<usize> = Vec::new();
+        let mut active: Vec<usize> = Vec::new();
         let (reversals, steps) = steps(reversals);
         for Step { at, kind, place: changed, ended } in steps {
-            standing.retain(|other| *other != changed);
+            active.retain(|other| *other != changed);
             if kind == StepKind::Begins {
-                standing.push(changed);
+                active.push(changed);
             } else {
                 let in_force = notes.iter_mut().filter(|(of, note)| *of == changed && note.cancelled_at.is_none());
                 in_force.for_each(|(_, note)| note.cancelled_at = ended);
             }
-            for place in &standing {
+            for place in &active {
                 let (reversal, in_force) = (reversals[*place], |of: Option<usize>| sum_in_force(&notes, of));
                 let lacks = reversal.amount.get().saturating_sub(in_force(Some(*place)));
                 let amount = lacks.min(paid.get().saturating_sub(in_force(None)));

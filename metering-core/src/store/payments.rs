@@ -157,7 +157,7 @@ pub trait PaymentStore: Store {
     async fn stop_top_ups(&self, account: &AccountId, reason: TopUpStop, now: Timestamp) -> Result<(), StoreError>;
 
     /// Accounts whose card is due ([`is_top_up_due`](crate::backend::decision::is_top_up_due)), of the next `limit`
-    /// that have automatic top-ups, in the order of their creation. A page may have fewer, even none, and not be the
+    /// that have automatic top-ups, oldest first. A page may have fewer, even none, and not be the
     /// last.
     async fn due_top_ups(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<AutoTopUp>, StoreError>;
 

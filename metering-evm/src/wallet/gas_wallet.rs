@@ -28,7 +28,7 @@ use crate::rpc_url::RpcUrl;
 const FEE_LIMIT: TokenUnits = TokenUnits::new(10_000_000_000_000_000);
 
 /// The default gas limit of a transfer: twice the gas of a transfer from a wallet with a key. A contract wallet that
-/// checks its signatures at a usual cost stays below it.
+/// checks its signatures at a normal cost stays below it.
 const GAS_LIMIT: u64 = 200_000;
 
 /// The gas that a `transferWithAuthorization` of USDC uses, rounded up.

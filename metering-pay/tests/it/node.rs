@@ -40,7 +40,7 @@ pub(super) struct Node {
     pub(super) settled: AtomicU32,
     /// The facilitator's behaviour.
     pub(super) facilitator: Mutex<FacilitatorMood>,
-    /// The resources that it was told to list.
+    /// The resources it received for listing.
     pub(super) listed: Mutex<Vec<Listing>>,
 }
 

@@ -27,8 +27,8 @@ use crate::new_file::NewFile;
 use crate::output::Format;
 use report::Report;
 
-/// A receipt's posting this close to the start or end of a statement may be in the adjacent one, because of commits in
-/// flight and clock skew.
+/// Clock skew and commits in flight can move a receipt's posting to the previous or next statement, if it is this close to
+/// the start or end.
 const EDGE: Duration = Duration::from_secs(60);
 
 /// Get statements of the account from the service's log, and verify them.

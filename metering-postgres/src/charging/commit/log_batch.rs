@@ -7,7 +7,7 @@
 //! The condition is evaluated in the last round trip, after the meters are locked, and
 //! [`begin_log`](metering_core::store::LogStore::begin_log) locks the table of meters against that. So a commit either
 //! ends before the log begins, and is part of the opening funds, or sees that the log is open. The row of `log_batch` gets
-//! its id under the locks too: those of an account are in the order of its commits.
+//! its id under the locks too, so ids of one account follow the order of its commits.
 
 use metering_core::Timestamp;
 use metering_core::charging::Changes;
