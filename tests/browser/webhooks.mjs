@@ -144,6 +144,8 @@ export const webhooks = {
     await openWebhooks(page);
     const words = await row(page, hooks.url).locator("td[data-label=State]").innerText();
     assert.match(words, /Failing since \d\d:\d\d\s+HTTP 500, 2 waiting\s+Next attempt \d\d:\d\d/);
+    const rate = async () => (await row(page, hooks.url).locator("td[data-label='Delivered, 7 days']").innerText()).split(/\s*\n\s*/);
+    assert.deepEqual(await rate(), ["0%", "0 of 1"]);
     await act(page, hooks.url, "deliveries");
     await page.waitForSelector("#deliveries table");
     const [second, first] = await sent(page).allInnerTexts();
@@ -162,6 +164,7 @@ export const webhooks = {
     await refreshUntil(page, "key.created", "delivered");
     await page.click("#refresh");
     await row(page, hooks.url).getByText("Last delivered").waitFor();
+    assert.deepEqual(await rate(), ["100%", "2 of 2", "50% at the first attempt"]);
   }),
 
   /** The threshold of the balance, and of a key's budget. */
