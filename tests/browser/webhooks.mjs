@@ -151,14 +151,21 @@ export const webhooks = {
     const [second, first] = await sent(page).allInnerTexts();
     assert.match(first, /Status 500: the response status was not 2xx/);
     assert.match(second, /Waits for key\.created of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
-    await sent(page).first().locator(".payload summary").click();
-    const body = sent(page).first().locator(".payload pre");
-    await body.waitFor();
-    assert.equal(JSON.parse(await body.innerText()).data.key_name, "laptop");
-    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload summary").click().then(() => sent(page).last().locator(".payload [data-part=Payload]").innerText())), JSON.parse(hooks.got[0].text));
-    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload [data-part=Response]").innerText()), JSON.parse(hooks.text), "as text");
+    // A payload is shown in a row of its own, as wide as the table.
+    const opened = page.locator("#deliveries tr.opened");
+    const part = (name) => opened.last().locator(`[data-part=${name}]`).innerText();
+    const opener = (row) => row.locator("[data-action=payload]");
+    await opener(sent(page).first()).click();
+    assert.equal(JSON.parse(await part("Payload")).data.key_name, "laptop");
+    assert.equal(await opened.locator("[data-part=Response]").count(), 0, "it was not sent yet");
+    assert.ok(await opened.locator("pre").evaluate((text) => text.clientWidth > 0.9 * text.closest("table").clientWidth), "it uses the width of the table");
+    await opener(sent(page).last()).click();
+    assert.deepEqual(JSON.parse(await part("Payload")), JSON.parse(hooks.got[0].text));
+    assert.deepEqual(JSON.parse(await part("Response")), JSON.parse(hooks.text), "as text");
     assert.equal(await page.locator("#deliveries pre b").count(), 0);
     await checkPage(page, "webhook-failing");
+    await opener(sent(page).first()).click();
+    assert.equal(await opened.count(), 1, "it is closed again");
     hooks.status = 204;
     await sent(page).last().locator("[data-action=resend]").click();
     await refreshUntil(page, "key.created", "delivered");
@@ -243,7 +250,7 @@ export const webhooks = {
     await firstIs(page, "delivered");
     assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
     // The sent payload, opened with the keyboard.
-    await tabTo(page, "#deliveries .payload summary");
+    await tabTo(page, "#deliveries [data-action=payload]");
     await press("Enter");
     await page.waitForSelector("#deliveries .payload pre");
     assert.equal(JSON.parse(await page.innerText("#deliveries .payload pre")).type, "webhook.test");

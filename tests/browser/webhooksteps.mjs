@@ -44,7 +44,8 @@ export const menu = (page, url) => row(page, url).locator(".menu-button");
 /** Chooses an entry of a webhook's menu. */
 export const act = (page, url, action) => choose(row(page, url), action);
 
-export const sent = (page) => page.locator("#deliveries tbody tr");
+/** The deliveries, without the rows that show their payloads. */
+export const sent = (page) => page.locator("#deliveries tbody tr:has([data-delivery])");
 export const firstIs = (page, state) => page.waitForSelector(`#deliveries tbody tr:first-child [data-state=${state}]`);
 
 /** Refreshes the page until its newest delivery has this text and state. */
