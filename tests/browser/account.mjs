@@ -54,6 +54,14 @@ export const account = {
       assert.deepEqual([text, word], [shown, unit], exact);
       assert.ok(digits <= 6 && label.replaceAll(",", "") === exact, `${exact}: ${label}`);
     }
+    // The header's balance has the digits of the meter.
+    for (const [exact, shown] of [["1.99848", "1.9984"], ["58.7254166667", "58.7254"], ["123.4569", "123.456"], ["1234567.891", "1234567"], ["-0.5", "-0.5"], ["2", "2"], ["0", "0"]]) {
+      assert.equal(await inModule(page, "decimal", (module, text) => module.cutOff(text, 4), exact), shown, exact);
+    }
+    const balance = await page.getAttribute("#balance", "data-exact");
+    const meter = (await page.innerText("#balance")).replace(/\s/g, "");
+    const header = (await page.textContent("#nav-balance")).match(/[\d,.]+/)[0];
+    assert.ok(meter.startsWith(header) && /^0*$/.test(meter.slice(header.length).replace(".", "")), `${balance}: ${header} in the header, ${meter} on the meter`);
     const used = "0.0020833333";
     const figure = page.locator("#lifetime-used .amount");
     assert.equal(await figure.locator("[aria-hidden]").innerText(), "0.0021");

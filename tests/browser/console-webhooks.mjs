@@ -39,6 +39,7 @@ export const consoleWebhooks = {
     await enter(page, token, `accounts/${org}?tab=webhooks`);
     await shows(page, 2);
     assert.match(await page.innerText(`${PANEL} tbody`), /127\.0\.0\.1[\s\S]*Gone[\s\S]*It responded 410/i);
+    assert.match(await page.innerText(`${PANEL} td[data-label='Delivered, 7 days']`), /^50%\s+1 of 2$/);
     assert.deepEqual(await states(page), ["parked", "delivered"]);
     await page.selectOption("#filter-state", "pending");
     await page.waitForSelector(`${PANEL} .empty:has-text("No delivery matches")`);

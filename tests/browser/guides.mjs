@@ -5,6 +5,8 @@ import { checkPage } from "./browser.mjs";
 import { LOOKS, copied, look, tabTo, watchClipboard } from "./steps.mjs";
 
 const title = (page) => page.locator("#guide h1").innerText();
+/** The section about deliveries, which has "retries" only in its text, among what the search found. */
+const DELIVERY = "#guides [data-heading]:not([hidden]) a[href='/docs/guides/webhooks#delivery']";
 const shownCode = (page) => page.locator(".code-choices").first().locator("[role=tabpanel]:visible code").innerText();
 
 async function openReference(page) {
@@ -62,10 +64,23 @@ export const guides = {
     await page.fill("#filter", "nosuchword");
     assert.equal(await page.textContent("#docs-status"), "0 endpoints");
     assert.ok(await page.isHidden("#guides"));
-    // Words that are in no title are searched in the text.
+    // The text is searched, too.
     await page.fill("#filter", "webhook-timestamp");
     await page.waitForSelector("#guides [data-heading]:not([hidden]) a[href^='/docs/guides/webhooks#']");
     assert.match(await page.textContent("#docs-status"), /^1 guide\b/);
+    // Titles come first, then guides that have the word in their text.
+    const shown = () => page.locator("#guides [data-guide]:visible > a").allInnerTexts();
+    await page.fill("#filter", "retries");
+    await page.waitForSelector(DELIVERY);
+    const [first, ...others] = await shown();
+    assert.equal(first, "Rate limits and retries");
+    assert.ok(others.includes("Webhooks and events") && others.includes("Errors and refusals"), others.join());
+    assert.ok((await page.textContent("#docs-status")).startsWith(`${others.length + 1} guides`));
+    await page.fill("#filter", "");
+    const order = await page.locator("#guides [data-guide] > a").allTextContents();
+    assert.deepEqual(order, titles, "without words, the guides are in their own order");
+    await page.fill("#filter", "retries");
+    await page.waitForSelector(DELIVERY);
     await checkPage(page, null);
   },
 
@@ -103,11 +118,13 @@ export const guides = {
       await checkPage(page, `guides-${look(options)}`);
       for (const path of paths) {
         await page.goto(page.base + path);
+        const cutOff = await page.locator(":is([data-language=JSON], [data-language=HTTP]) pre").evaluateAll((all) => all.filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent));
+        assert.deepEqual(cutOff, [], `${path}: examples are shown in full`);
         await checkPage(page, `guide-${path.split("/").at(-1)}-${look(options)}`);
       }
       await openReference(page);
       await page.fill("#filter", "retry");
-      await page.waitForSelector("#guides [data-heading]:visible");
+      await page.waitForSelector(DELIVERY);
       await checkPage(page, `guides-found-${look(options)}`);
     }
   },

@@ -85,6 +85,7 @@ export const reference = {
     assert.ok(page.url().endsWith(BLOCK));
     assert.match(await page.locator(`${BLOCK} .price-facts`).innerText(), /^0\.0013888889 credits per request\. A credit buys 720 requests\.$/);
     assert.equal(await page.inputValue(`${BLOCK} input`), "19000001");
+    assert.match(await page.locator(`${BLOCK} .operation-facts`).innerText(), /Responses with status 429 or 5xx cost nothing\./);
     assert.match(await page.locator(`${BLOCK} .example`).innerText(), /"price_usd": "\d/);
     assert.equal(await page.locator(`${BLOCK} [data-action=send]`).count(), 0, "without a key nothing can be sent");
     assert.equal(await page.getAttribute(`${BLOCK} [data-needs=key] a`, "href"), "/metering/account");
@@ -117,9 +118,9 @@ export const reference = {
     const seen = await page.evaluate(async () => {
       const [{ groupsOf }, { isFree, priceInFull }, { readEvents }] = await Promise.all(["groups", "price", "events"].map((name) => import(`/modules/${name}.js`)));
       const metered = (group) => ({ tags: ["metered"], "x-group": group });
-      const own = { tags: ["plans"] };
+      const own = { tags: ["child_accounts"] };
       const paths = { "/a": { get: metered("価格"), head: metered("価格") }, "/b": { get: metered("取引") }, "/c": { get: own, head: own } };
-      const groups = groupsOf({ tags: [{ name: "plans" }], "x-groups": ["価格", "取引"], paths });
+      const groups = groupsOf({ tags: [{ name: "child_accounts" }], "x-groups": ["価格", "取引"], paths });
       const tiered = (...prices) => ({ credits: prices[0], tiers: prices.slice(0, -1).map((credits) => ({ credits })), beyond: { credits: prices.at(-1) } });
       const guide = (price) => priceInFull({ "x-price": price }).querySelector("a")?.getAttribute("href");
       const byUsage = { credits: "1", min: { credits: "0" }, units: { input_tokens: "0.0000025" } };
@@ -127,13 +128,14 @@ export const reference = {
       await readEvents(new Response(`data: a\u2028b\n\ndata: ${"x".repeat(300_000)}\ndata: more\n\ndata: last\n\n`), ({ data }) => events.push(data));
       return {
         ids: new Set(groups.map(({ id }) => id)).size,
+        titles: groups.map(({ title }) => title),
         methods: groups.map(({ operations }) => operations.map(({ method }) => method).join(" ")),
         free: [undefined, { credits: "0" }, tiered("0", "0", "0"), tiered("0", "1", "2"), tiered("0", "0", "2"), { credits: "1" }].map(isFree),
         guides: [byUsage, { credits: "0", volume: [{ up_to: 2, credits: "0" }, { credits: "1" }] }].map(guide),
         events: [events[0], events[1].length, events[2]],
       };
     });
-    assert.deepEqual(seen, { ids: 3, methods: ["get head", "get", "get"], free: [true, true, true, false, false, false], guides: ["/docs/guides/tokens", "/docs/guides/tokens#free-allowances-and-volume-prices"], events: ["a\u2028b", 100_000, "last"] });
+    assert.deepEqual(seen, { ids: 3, titles: ["価格", "取引", "Child accounts"], methods: ["get head", "get", "get"], free: [true, true, true, false, false, false], guides: ["/docs/guides/tokens", "/docs/guides/tokens#free-allowances-and-volume-prices"], events: ["a\u2028b", 100_000, "last"] });
   },
 
   /** The code is copied, and runs: with curl, Node.js, and Python if there is one with httpx. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { checkPage, shows, storedData } from "./browser.mjs";
 import { LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
-import { act, api, firstIs, menu, openWebhooks, refreshUntil, row, sent, submit, withReceiver } from "./webhooksteps.mjs";
+import { act, api, firstIs, menu, openWebhooks, opened, opener, rate, refreshUntil, row, sent, submit, withReceiver } from "./webhooksteps.mjs";
 
 // The packages of all clients are installed in tests/clients.
 const { Webhook } = createRequire(new URL("../clients/package.json", import.meta.url))("standardwebhooks");
@@ -109,8 +109,7 @@ export const webhooks = {
     assert.equal(await page.locator("#delivery-events").inputValue(), "");
     // Changed, switched off, on again and deleted.
     await act(page, hooks.url, "change");
-    await page.uncheck("#field-events input[value='balance.low']");
-    await page.uncheck("#field-events input[value='key.created']");
+    for (const kind of ["balance.low", "key.created"]) await page.uncheck(`#field-events input[value='${kind}']`);
     await page.fill("#field-url", `${hooks.url}/other`);
     await submit(page);
     const other = `${hooks.url}/other`;
@@ -144,24 +143,29 @@ export const webhooks = {
     await openWebhooks(page);
     const words = await row(page, hooks.url).locator("td[data-label=State]").innerText();
     assert.match(words, /Failing since \d\d:\d\d\s+HTTP 500, 2 waiting\s+Next attempt \d\d:\d\d/);
+    assert.deepEqual(await rate(page, hooks.url), ["0%", "0 of 1"]);
     await act(page, hooks.url, "deliveries");
     await page.waitForSelector("#deliveries table");
     const [second, first] = await sent(page).allInnerTexts();
     assert.match(first, /Status 500: the response status was not 2xx/);
     assert.match(second, /Waits for key\.created of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d/);
-    await sent(page).first().locator(".payload summary").click();
-    const body = sent(page).first().locator(".payload pre");
-    await body.waitFor();
-    assert.equal(JSON.parse(await body.innerText()).data.key_name, "laptop");
-    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload summary").click().then(() => sent(page).last().locator(".payload [data-part=Payload]").innerText())), JSON.parse(hooks.got[0].text));
-    assert.deepEqual(JSON.parse(await sent(page).last().locator(".payload [data-part=Response]").innerText()), JSON.parse(hooks.text), "as text");
+    const part = async (name) => JSON.parse(await opened(page).last().locator(`[data-part=${name}]`).innerText());
+    await opener(sent(page).first()).click();
+    assert.equal((await part("Payload")).data.key_name, "laptop");
+    assert.equal(await opened(page).locator("[data-part=Response]").count(), 0, "it was not sent yet");
+    assert.ok(await opened(page).locator("pre").evaluate((text) => text.clientWidth > 0.9 * text.closest("table").clientWidth), "as wide as the table");
+    await opener(sent(page).last()).click();
+    assert.deepEqual([await part("Payload"), await part("Response")], [JSON.parse(hooks.got[0].text), JSON.parse(hooks.text)], "as text");
     assert.equal(await page.locator("#deliveries pre b").count(), 0);
     await checkPage(page, "webhook-failing");
+    await opener(sent(page).first()).click();
+    assert.equal(await opened(page).count(), 1, "it is closed again");
     hooks.status = 204;
     await sent(page).last().locator("[data-action=resend]").click();
     await refreshUntil(page, "key.created", "delivered");
     await page.click("#refresh");
     await row(page, hooks.url).getByText("Last delivered").waitFor();
+    assert.deepEqual(await rate(page, hooks.url), ["100%", "2 of 2", "50% at the first attempt"]);
   }),
 
   /** The threshold of the balance, and of a key's budget. */
@@ -240,7 +244,7 @@ export const webhooks = {
     await firstIs(page, "delivered");
     assert.equal(await page.evaluate(() => document.activeElement.id), "deliveries-title");
     // The sent payload, opened with the keyboard.
-    await tabTo(page, "#deliveries .payload summary");
+    await tabTo(page, "#deliveries [data-action=payload]");
     await press("Enter");
     await page.waitForSelector("#deliveries .payload pre");
     assert.equal(JSON.parse(await page.innerText("#deliveries .payload pre")).type, "webhook.test");

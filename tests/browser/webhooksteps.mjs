@@ -41,10 +41,17 @@ export async function api(page, key, method, path, body) {
 export const row = (page, url) => page.locator("#webhooks tbody tr", { has: page.getByText(url, { exact: true }) });
 export const menu = (page, url) => row(page, url).locator(".menu-button");
 
+/** The lines about how many deliveries to a webhook succeeded. */
+export const rate = async (page, url) => (await row(page, url).locator("td[data-label='Delivered, 7 days']").innerText()).split(/\s*\n\s*/);
+
 /** Chooses an entry of a webhook's menu. */
 export const act = (page, url, action) => choose(row(page, url), action);
 
-export const sent = (page) => page.locator("#deliveries tbody tr");
+/** The deliveries, without the rows that show their payloads. */
+export const sent = (page) => page.locator("#deliveries tbody tr:has([data-delivery])");
+/** The rows that show payloads, and the button of a delivery that opens its own. */
+export const opened = (page) => page.locator("#deliveries tr.opened");
+export const opener = (delivery) => delivery.locator("[data-action=payload]");
 export const firstIs = (page, state) => page.waitForSelector(`#deliveries tbody tr:first-child [data-state=${state}]`);
 
 /** Refreshes the page until its newest delivery has this text and state. */

@@ -16,8 +16,8 @@ use crate::money::credits::{Credits, decimal_of_atoms};
 const DIGITS: u32 = 4;
 /// How many models are named.
 const MODELS_SHOWN: usize = 4;
-const THOUSAND: i64 = 1_000;
-const MILLION: i64 = 1_000_000;
+pub(super) const THOUSAND: i64 = 1_000;
+pub(super) const MILLION: i64 = 1_000_000;
 
 impl Route {
     /// The price for people, for example `0.01 credits`, `from 0.001 credits`, `1,000 free a month, then 0.001 credits`
@@ -37,18 +37,23 @@ impl Route {
     /// ```
     #[must_use]
     pub fn price_in_words(&self) -> String {
+        self.words(None)
+    }
+
+    /// The price for people, of `lot` requests if they have a price of their own.
+    pub(super) fn words(&self, lot: Option<i64>) -> String {
         let unit = self.unit.as_deref();
         match &self.pricing {
             _ if self.is_free() => "free".to_owned(),
-            Pricing::PerRequest(price) => amount(*price, unit, "request"),
-            Pricing::PerConnection(price) => amount(*price, Some(unit.unwrap_or("connection")), "connection"),
+            Pricing::PerRequest(price) => amount_of(lot, *price, unit, "request"),
+            Pricing::PerConnection(price) => amount_of(lot, *price, Some(unit.unwrap_or("connection")), "connection"),
             Pricing::PerLookback { .. } => {
                 let prices = self.prices();
                 let lowest = prices.iter().copied().min().unwrap_or_default();
                 let from = if prices.iter().all(|price| *price == lowest) { "" } else { "from " };
-                format!("{from}{}", amount(lowest, unit, "request"))
+                format!("{from}{}", amount_of(lot, lowest, unit, "request"))
             }
-            Pricing::ByVolume(tiers) => by_volume(tiers),
+            Pricing::ByVolume(tiers) => by_volume(lot, tiers),
             Pricing::ByUsage(price) => by_usage(price),
             Pricing::Unknown => "not known to this version".to_owned(),
         }
@@ -135,10 +140,10 @@ pub(super) fn grouped(number: &str) -> String {
     text
 }
 
-fn by_volume(tiers: &VolumeTiers) -> String {
+fn by_volume(lot: Option<i64>, tiers: &VolumeTiers) -> String {
     let step = |VolumeTier { first, last, price }: VolumeTier| {
         let (is_free, last) = (!price.is_positive(), last.map(|last| grouped(&last.to_string())));
-        let price = if is_free { "free".to_owned() } else { amount(price, None, "") };
+        let price = if is_free { "free".to_owned() } else { amount_of(lot, price, None, "") };
         match last {
             Some(last) if first == 1 && is_free => format!("{last} free a month"),
             Some(last) if first == 1 => format!("{price} for the first {last} a month"),
@@ -193,7 +198,12 @@ fn unit_amount(name: &str, price: UnitPrice) -> String {
 
 /// A price in credits. `noun` is the unit that it buys; `otherwise` is only named where the price is for many.
 fn amount(price: Credits, noun: Option<&str>, otherwise: &str) -> String {
-    let lot = lot_of(price.to_decimal());
+    amount_of(None, price, noun, otherwise)
+}
+
+/// The same for `lot` units; without it, for as many as is best read.
+fn amount_of(lot: Option<i64>, price: Credits, noun: Option<&str>, otherwise: &str) -> String {
+    let lot = lot.unwrap_or_else(|| lot_of(price.to_decimal()));
     let total = i128::from(price.atoms()).checked_mul(i128::from(lot)).and_then(decimal_of_atoms);
     let noun = noun.or(Some(otherwise).filter(|noun| lot > 1 && !noun.is_empty()));
     let many = noun.map(plural).unwrap_or_default();
@@ -201,7 +211,7 @@ fn amount(price: Credits, noun: Option<&str>, otherwise: &str) -> String {
 }
 
 /// How many units a price is quoted for.
-fn lot_of(price: Decimal) -> i64 {
+pub(super) fn lot_of(price: Decimal) -> i64 {
     let thousandth = Decimal::new(1, 3);
     if price >= thousandth {
         1

@@ -2,7 +2,7 @@
 //! reference lists all of them.
 
 use metering_core::Catalogue;
-use metering_core::catalogue::Route;
+use metering_core::catalogue::{Route, prices_in_words};
 use serde::Serialize;
 
 /// How many routes are listed.
@@ -31,17 +31,19 @@ impl PriceTable {
         let metered = || catalogue.routes().iter().filter(|route| route.metered);
         let chosen = metered().filter(|route| route.unit.is_some());
         let others = metered().filter(|route| route.unit.is_none());
-        Self { rows: chosen.chain(others).take(MOST).map(PriceRow::new).collect(), all: metered().count() }
+        let routes: Vec<&Route> = chosen.chain(others).take(MOST).collect();
+        let prices = prices_in_words(&routes);
+        Self { rows: routes.into_iter().zip(prices).map(PriceRow::new).collect(), all: metered().count() }
     }
 }
 
 impl PriceRow {
-    fn new(route: &Route) -> Self {
+    fn new((route, price): (&Route, String)) -> Self {
         Self {
             method: route.method.to_string(),
             path: route.template.to_string(),
             words: route.title().to_owned(),
-            price: route.price_in_words(),
+            price,
         }
     }
 }
@@ -62,7 +64,8 @@ mod tests {
         );
         let PriceTable { rows, all } = PriceTable::new(&Catalogue::from_json(&text).unwrap());
         assert_eq!((rows.len(), all), (MOST, 10));
-        assert_eq!((rows[0].words.as_str(), rows[0].price.as_str()), ("Finds pages", "0.01 credits per search"));
+        assert_eq!((rows[0].words.as_str(), rows[0].price.as_str()), ("Finds pages", "10 credits per 1,000 searches"));
         assert_eq!((rows[1].path.as_str(), rows[1].words.as_str()), ("/0", ""));
+        assert_eq!(rows[1].price, "0.1389 credits per 1,000 requests", "both for as many");
     }
 }

@@ -53,6 +53,15 @@ const DRUMS = 6;
 /** The units of a meter whose number has more whole digits than it has drums. */
 const SCALES = [["", 0], ["million", 6], ["billion", 9]];
 
+/** How many decimals a meter has room for beside these whole digits: at most `places`. */
+const room = (whole, places) => Math.max(0, Math.min(places, DRUMS - whole.length));
+
+/** A number with the decimals that a meter has room for. They are cut off, so that a balance is never shown as more than it is. */
+export function cutOff(text, places) {
+  const decimals = room(text.replace("-", "").split(".")[0], places);
+  return fromUnits(toUnits(text, decimals), decimals);
+}
+
 /**
  * Shows a number as meter drums, one digit each: at most six, whole digits first, then up to `places` decimals, cut off.
  * Returns the word for its unit: none, million or billion.
@@ -63,8 +72,8 @@ export function drums(element, text, places = 0) {
   const digits = signed.slice(sign.length);
   const [unit, shift] = SCALES.findLast(([, size]) => size === 0 || digits.length > Math.max(size, DRUMS)) ?? SCALES[0];
   const whole = digits.slice(0, digits.length - shift);
-  const fraction = (digits.slice(digits.length - shift) + decimals).slice(0, Math.max(0, Math.min(places, DRUMS - whole.length)));
-  const part = fraction.padEnd(Math.max(0, Math.min(places, DRUMS - whole.length)), "0");
+  const [, fraction = ""] = cutOff(`${whole}.${digits.slice(digits.length - shift)}${decimals}`, places).split(".");
+  const part = fraction.padEnd(room(whole, places), "0");
   const cells = (signs, kind) => [...signs].map((cell) => h("span", { class: /[.,-]/.test(cell) ? "sign" : kind }, cell));
   const front = cells(sign + group(whole) + (part ? "." : ""), "digit");
   const back = cells(part, "digit part");

@@ -123,14 +123,15 @@ export class Deliveries {
     const response = [status && `Status ${status}`, error].filter(Boolean).join(": ");
     const waits = first && [`Waits for ${first.type} of `, second(first.timestamp)];
     const due = waits ?? (next && ["Next ", second(next)]);
-    const result = last ? h("span", { class: "cell" }, second(last), h("span", { class: error ? "under break bad" : "under" }, response)) : h("span", { class: "soft" }, "None yet");
+    const bytes = payload(`/webhooks/${this.webhook.id}/deliveries/${id}`, `${event.type} of ${event.timestamp}`, { responded: Boolean(error && status) && status !== GONE, key: this.#visit.key, here: () => !this.#isLate });
+    const result = last ? [second(last), h("span", { class: error ? "under break bad" : "under" }, response)] : [h("span", { class: "soft" }, "None yet")];
     const resend = h("button", { class: "button button-quiet button-small", type: "button", "data-action": "resend" }, state === "pending" ? "Send now" : "Resend", h("span", { class: "quietly-there" }, ` ${event.type} of ${event.timestamp}`));
     resend.addEventListener("click", () => busy(resend, () => this.#resend(delivery)));
     return [
       [h("strong", { "data-delivery": id }, event.type), h("span", { class: "under" }, second(event.timestamp)), h("code", { class: "under break" }, event.id)],
       h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": state }, words), state === "pending" && due && h("span", { class: "under" }, ...due)),
       attempts,
-      [result, payload(`/webhooks/${this.webhook.id}/deliveries/${id}`, `${event.type} of ${event.timestamp}`, { responded: Boolean(error && status) && status !== GONE, key: this.#visit.key, here: () => !this.#isLate })],
+      h("span", { class: "cell" }, ...result, bytes),
       ...(this.#visit.manages ? [h("span", { class: "row-actions", "data-resend": id }, state === "pending" && !last ? "" : resend)] : []),
     ];
   }

@@ -2,9 +2,8 @@
 
 import { callApi } from "/assets/api.js";
 import { balanceOf, onBalance } from "/assets/balance.js";
-import { group, plural } from "/assets/decimal.js";
+import { cutOff, group, plural } from "/assets/decimal.js";
 import { byId, h } from "/assets/dom.js";
-import { rounded } from "/assets/figure.js";
 import { rememberedKey, rememberedName } from "/assets/session.js";
 
 /** Brings the header up to date with what the tab remembers. */
@@ -23,7 +22,8 @@ function showBalance(balance) {
   const place = byId("nav-balance");
   place.hidden = !balance;
   if (!balance) return;
-  const shown = rounded(balance);
+  // As on the meter.
+  const shown = cutOff(balance, 4);
   place.title = `Balance: ${group(balance)} ${plural(balance, "credit")}`;
   place.replaceChildren(h("span", { class: "quietly-there" }, "Balance: "), `${group(shown)} ${plural(shown, "credit")}`);
 }

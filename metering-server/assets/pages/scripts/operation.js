@@ -68,10 +68,13 @@ function request(api, operation) {
   return { facts: h("div", { class: "operation-facts" }, ...parts), parameters, update };
 }
 
+/** Texts as in "404, 429 or 5xx". */
+const either = new Intl.ListFormat("en-GB", { type: "disjunction" });
+
 /** The upstream's responses that cost nothing. */
 function free(operation) {
   const statuses = operation["x-free-statuses"] ?? [];
-  return statuses.length > 0 && h("p", { class: "soft" }, `Responses with status ${statuses.join(", ")} cost nothing.`);
+  return statuses.length > 0 && h("p", { class: "soft" }, `Responses with status ${either.format(statuses.map(String))} cost nothing.`);
 }
 
 function authorization(api, operation) {

@@ -34,7 +34,7 @@ export function condition({ state, health }, now) {
 }
 
 /** The part of the deliveries of the last 7 days that succeeded, and how many there were. Numbers are texts. */
-export function successRate({ health }) {
+function successRate({ health }) {
   const [delivered, first, failed] = ["delivered", "at_first_attempt", "failed"].map((name) => BigInt(health?.last_7_days?.[name] ?? 0));
   const all = delivered + failed;
   if (all === 0n) return { words: "None sent", notes: [] };
@@ -46,7 +46,16 @@ export function successRate({ health }) {
   return { words: part(delivered), notes: [`${group(String(delivered))} of ${group(String(all))}`, first < delivered && `${part(first)} at the first attempt`].filter(Boolean) };
 }
 
-/** The cell that shows it, with `more` notes. */
+/** The column of `rateCell`. */
+export const RATE = { name: "Delivered, 7 days" };
+
+/** The cell that shows how many deliveries succeeded. */
+export function rateCell(webhook) {
+  const { words, notes } = successRate(webhook);
+  return h("span", { class: "cell" }, words, ...notes.map((note) => h("span", { class: "under" }, note)));
+}
+
+/** The cell that shows the health of a webhook, with `more` notes. */
 export function conditionCell(webhook, now, more = []) {
   const { words, kind, notes } = condition(webhook, now);
   return h("span", { class: "cell" }, h("span", { class: `tag ${kind}`.trim(), "data-state": webhook.state }, words), ...[...notes, ...more].map((note) => h("span", { class: "under" }, note)));

@@ -8,9 +8,9 @@ import { menuButton, openMenu } from "/assets/menu.js";
 import { may, whyNot } from "/assets/rights.js";
 import { table } from "/assets/table.js";
 import { WebhookActions } from "/assets/webhookactions.js";
-import { conditionCell, isMail, target } from "/assets/webhookhealth.js";
+import { RATE, conditionCell, isMail, rateCell, target } from "/assets/webhookhealth.js";
 
-const COLUMNS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Events" }, { name: "Actions" }];
+const COLUMNS = [{ name: "Webhook", head: true }, { name: "State" }, RATE, { name: "Events" }, { name: "Actions" }];
 
 /** Fills a panel. `secret()` is the key of this visit, and `here()` says whether its user is still on the page. `ended()` is called when the key no longer works. */
 export class WebhooksTab {
@@ -114,6 +114,7 @@ export class WebhooksTab {
     return [
       [h("button", { class: "link-button webhook-url", type: "button", "data-webhook": id, "aria-label": `Deliveries to ${target(webhook)}`, on: { click: () => this.show(webhook) } }, target(webhook)), h("code", { class: "under" }, id), h("span", { class: "under" }, `since ${toMinute(created)}`)],
       conditionCell(webhook, this.#now, old ? [`Old secret until ${toMinute(old)}`] : []),
+      rateCell(webhook),
       events.length === 0 ? "All" : h("span", { class: "cell" }, ...events.map((event) => h("code", {}, event))),
       this.#menu(webhook),
     ];

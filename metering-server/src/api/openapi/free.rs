@@ -13,7 +13,15 @@ pub(super) fn sentence(route: &Route) -> String {
     let rest = if route.usage_price().is_some() { "costs what it used" } else { "is charged" };
     match route.free_statuses.entries().collect::<Vec<_>>().as_slice() {
         [] => format!("{any}, and {rest}."),
-        free => format!("{any}. With status {} it costs nothing; any other {rest}.", free.join(", ")),
+        free => format!("{any}. With status {} it costs nothing; any other {rest}.", either(free)),
+    }
+}
+
+/// One of the statuses: `404, 429 or 5xx`.
+fn either(statuses: &[String]) -> String {
+    match statuses {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => statuses.concat(),
     }
 }
 
@@ -32,9 +40,15 @@ mod tests {
     fn buyers_read_what_is_free() {
         let by_usage = r#""metered": true, "price": {"max": "1", "report": {"header": "x-cost"}}"#;
         let listed = r#""metered": true, "free_statuses": [404, "5xx", 304]"#;
+        let one = r#""metered": true, "free_statuses": [404]"#;
         let table = [
-            (r#""metered": true"#, json!([429, "5xx"]), "With status 429, 5xx it costs nothing; any other is charged."),
-            (listed, json!([404, "5xx", 304]), "With status 404, 5xx, 304 it costs nothing; any other is charged."),
+            (one, json!([404]), "With status 404 it costs nothing; any other is charged."),
+            (
+                r#""metered": true"#,
+                json!([429, "5xx"]),
+                "With status 429 or 5xx it costs nothing; any other is charged.",
+            ),
+            (listed, json!([404, "5xx", 304]), "With status 404, 5xx or 304 it costs nothing; any other is charged."),
             (r#""metered": true, "free_statuses": []"#, json!([]), "passed on, and is charged."),
             (by_usage, json!([429, "5xx"]), "it costs nothing; any other costs what it used."),
         ];

@@ -11,10 +11,10 @@ import { readExactly } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { pretty } from "/assets/pretty.js";
 import { table } from "/assets/table.js";
-import { conditionCell, successRate } from "/assets/webhookhealth.js";
+import { RATE, conditionCell, rateCell } from "/assets/webhookhealth.js";
 
 const PROGRESS = { pending: ["Pending", "tag-warn"], delivered: ["Delivered", "tag-good"], parked: ["Parked", "tag-bad"] };
-const WEBHOOKS = [{ name: "Webhook", head: true }, { name: "State" }, { name: "Delivered, 7 days" }, { name: "Events" }, { name: "Created (UTC)" }];
+const WEBHOOKS = [{ name: "Webhook", head: true }, { name: "State" }, RATE, { name: "Events" }, { name: "Created (UTC)" }];
 const DELIVERIES = [{ name: "Event", head: true }, { name: "Webhook" }, { name: "State" }, { name: "Attempts", number: true }, { name: "Last attempt (UTC)" }];
 
 /** The webhooks, and the deliveries to all of them or one. */
@@ -34,9 +34,7 @@ const tag = ([words, kind]) => h("span", { class: `tag ${kind}`.trim() }, words)
 
 function webhook(one) {
   const { id, url, events, created_at: created } = one;
-  const { words, notes } = successRate(one);
-  const rate = h("span", { class: "cell", "data-rate": id }, words, ...notes.map((note) => h("span", { class: "under" }, note)));
-  return [[h("span", { class: "break" }, url), h("code", { class: "under" }, id)], conditionCell(one, new Date()), rate, events.length === 0 ? "All" : events.join(", "), time(created)];
+  return [[h("span", { class: "break" }, url), h("code", { class: "under" }, id)], conditionCell(one, new Date()), rateCell(one), events.length === 0 ? "All" : events.join(", "), time(created)];
 }
 
 function list(account, values, urls) {
