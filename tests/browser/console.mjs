@@ -56,6 +56,9 @@ async function madeUpMonth(page) {
   });
 }
 
+/** How many pixels of the tabs are out of view. */
+const tabsBeyond = (page) => page.locator(".tabs").evaluate((tabs) => document.fonts.ready.then(() => tabs.scrollWidth - tabs.clientWidth));
+
 /** Chooses days that are over, the wrong way round first. */
 async function customDays(page) {
   await page.click("[data-choice=custom]");
@@ -241,6 +244,7 @@ export const operatorsConsole = {
       await page.waitForSelector("#panel-ledger table");
       await page.mouse.move(0, 0);
       await checkPage(page, null);
+      if (options.viewport.width === 1280) assert.ok((await tabsBeyond(page)) <= 0, "every tab is in view");
       for (const tab of TABS.slice(1)) {
         await page.click(`#tab-${tab}`);
         await page.waitForSelector(`#panel-${tab} :is(svg.chart, .empty, table, .log)`);

@@ -30,7 +30,7 @@ const TABS = {
   usage: ["Usage", usage],
   keys: ["Keys", keys],
   members: ["Members", members],
-  children: ["Child accounts", children],
+  children: ["Children", children],
   holds: ["In progress", holds],
   webhooks: ["Webhooks", webhooks],
   payments: ["Payments", ownRecords],
