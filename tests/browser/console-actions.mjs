@@ -43,6 +43,7 @@ export const consoleActions = {
     await page.click(`text="second"`);
     await page.waitForSelector('#view-title:has-text("second")');
     assert.equal(await page.innerText("#view-title"), "second");
+    assert.equal(await page.innerText(".lead .tag"), "Active");
     assert.equal(await page.evaluate(() => document.activeElement.id), "view-title", "a new view has the focus");
     assert.match(await page.title(), /^second · /);
 
@@ -240,7 +241,7 @@ export const consoleActions = {
     await page.click("#revoke-helper");
     await send(page, { reason: "Left the company" });
     await says(page, "Revoked helper.");
-    assert.match((await page.innerText("tbody")).replace(/\s+/g, " "), /helper viewer [\d-]+ revoked/);
+    assert.match((await page.innerText("tbody")).replace(/\s+/g, " "), /helper viewer [\d-]+ Revoked/);
     await page.selectOption("#filter-status", "active");
     await page.waitForFunction(() => !document.querySelector("tbody").textContent.includes("helper"));
     assert.equal(new URL(page.url()).hash, "#/operators?status=active");

@@ -51,6 +51,7 @@ export const months = {
       await page.goto(`${page.base}/console#/accounts/${org}`);
       await page.waitForSelector("#panel-ledger table");
       await page.mouse.move(0, 0);
+      assert.match((await page.innerText("#panel-ledger tbody tr:last-child")).replace(/\s+/g, " "), /Signup bonus Free credits \+400/);
       await checkPage(page, !narrow && !dark ? "console-account" : null);
       for (const tab of TABS) {
         await page.click(`#tab-${tab}`);
