@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metering_core::access::AccountId;
 use metering_core::chains::{TxHash, TxRef};
 use metering_core::events::{AttemptOutcome, Delivery, WebhookOwner};
 use metering_core::operators::{PaymentFilter, PaymentState, Period};
@@ -18,7 +19,7 @@ async fn listed(store: &dyn FullStore, filter: &PaymentFilter, limit: u32) -> Ve
     found.iter().map(|record| record.payment.tx.hash.as_bytes()[0]).collect()
 }
 
-/// Payments are listed newest first, by the day of recording and by their state.
+/// Payments are listed newest first, by the day of recording, their state, account and chain.
 pub async fn newest_payments_are_first(store: Arc<dyn FullStore>) {
     let id = customer(&*store, 0).await.id;
     assert!(listed(&*store, &PaymentFilter::default(), 5).await.is_empty());
@@ -36,6 +37,15 @@ pub async fn newest_payments_are_first(store: Arc<dyn FullStore>) {
     assert_eq!(listed(&*store, &state(PaymentState::Unsettled), 5).await, [4, 3, 2, 1]);
     assert!(listed(&*store, &state(PaymentState::Final), 5).await.is_empty());
     assert!(listed(&*store, &state(PaymentState::Reversed), 5).await.is_empty());
+    let other = customer(&*store, 0).await.id;
+    credited(&*store, credit(&other, payment_by(5, tx_on(1, 5)))).await;
+    let of = |account: &AccountId| PaymentFilter { account: Some(account.clone()), ..PaymentFilter::default() };
+    assert_eq!(listed(&*store, &of(&id), 3).await, [4, 3, 2, 1]);
+    assert_eq!(listed(&*store, &of(&other), 5).await, [5]);
+    let on = |chain_id| PaymentFilter { chain_id: Some(chain_id), ..PaymentFilter::default() };
+    assert_eq!(listed(&*store, &on(tx(1).chain_id), 3).await, [4, 3, 2, 1]);
+    assert_eq!(listed(&*store, &on(1), 5).await, [5]);
+    assert!(listed(&*store, &PaymentFilter { account: Some(id), ..on(1) }, 5).await.is_empty());
 }
 
 /// Payments are found by their hash on every chain, and by the number of their receipt on one.

@@ -17,6 +17,7 @@ mod openapi;
 mod payments;
 mod person;
 mod problem;
+mod receipts;
 mod reload;
 mod reload_handle;
 mod reports;

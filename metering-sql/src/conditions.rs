@@ -1,5 +1,6 @@
 //! The condition of a query whose parts are optional.
 
+use metering_core::AccountId;
 use metering_core::operators::Period;
 
 use crate::value::{ToValue, Value};
@@ -37,6 +38,14 @@ impl Conditions {
     pub(crate) fn equals(&mut self, column: &str, value: Option<&impl ToValue>) {
         if let Some(value) = value {
             self.compare(column, "=", value.to_value());
+        }
+    }
+
+    /// A column has the number of this account, if there is one.
+    pub(crate) fn of_account(&mut self, column: &str, account: Option<&AccountId>) {
+        if let Some(account) = account {
+            self.values.push(account.to_value());
+            self.and(&format!("{column} = (SELECT a.id FROM account a WHERE a.org_id = ?{})", self.values.len()));
         }
     }
 
@@ -80,5 +89,9 @@ mod tests {
         assert_eq!(conditions.values().len(), 5);
         conditions.one_of("id", &[7]);
         assert!(conditions.sql().ends_with(" AND id {in ?6}"));
+        conditions.of_account("account", None);
+        assert_eq!(conditions.values().len(), 6);
+        conditions.of_account("account", Some(&"org_x0000000000000000001".parse().unwrap()));
+        assert!(conditions.sql().ends_with(" AND account = (SELECT a.id FROM account a WHERE a.org_id = ?7)"));
     }
 }

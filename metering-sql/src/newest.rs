@@ -91,6 +91,8 @@ pub async fn payments(
         Some(PaymentState::Reversed) => conditions.and("settlement <> 'final' AND settlement = 'reversed'"),
         Some(PaymentState::Final) => conditions.and("settlement = 'final'"),
     }
+    conditions.of_account("account", filter.account.as_ref());
+    conditions.equals("chain_id", filter.chain_id.as_ref());
     let (columns, condition) = (PaymentRecord::TABLE.column_list(), conditions.sql());
     let sql = format!("SELECT {columns}, id FROM payment WHERE {condition} ORDER BY id DESC LIMIT ?2");
     let read = |row: &Row| Ok((row.get(PaymentRecord::TABLE.columns.len())?, PaymentRecord::of_row(row)?));

@@ -129,6 +129,11 @@ export const consoleSearch = {
     await page.click("#tab-charges");
     await page.waitForSelector("#panel-charges table");
     assert.match(await save(page, "#panel-charges [data-download]"), /^time,type,method,path,route,.*\r\n.*,usage,POST,\/chat,/);
+    await page.fill("#charges-to", "2020-01-01");
+    await page.waitForSelector('#panel-charges .empty:has-text("No charge matches")');
+    assert.match(await page.innerText("#charges-found"), /^0 of \d+$/);
+    await page.fill("#charges-to", "");
+    await page.waitForSelector("#panel-charges table");
     await page.click("#tab-holds");
     await page.waitForSelector("#panel-holds .empty");
     await page.click("#tab-webhooks");

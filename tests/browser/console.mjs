@@ -56,6 +56,22 @@ async function madeUpMonth(page) {
   });
 }
 
+/** How many pixels of the tabs are out of view. */
+const tabsBeyond = (page) => page.locator(".tabs").evaluate((tabs) => document.fonts.ready.then(() => tabs.scrollWidth - tabs.clientWidth));
+
+/** How many lines the head and the menu take. Parts that overlap in height are on the same line; those for screen readers do not count. */
+const headLines = (page) =>
+  page.locator(".top .mark, .logo > span, #find-text, #who > p, #sign-out, #console-nav a").evaluateAll((parts) => {
+    const boxes = parts.map((part) => part.getBoundingClientRect()).filter(({ width }) => width > 1);
+    boxes.sort((one, other) => one.top - other.top);
+    let [lines, end] = [0, -Infinity];
+    for (const { top, bottom } of boxes) {
+      if (top >= end) lines += 1;
+      end = Math.max(end, bottom);
+    }
+    return lines;
+  });
+
 /** Chooses days that are over, the wrong way round first. */
 async function customDays(page) {
   await page.click("[data-choice=custom]");
@@ -215,6 +231,7 @@ export const operatorsConsole = {
       const page = await visitor.window(options);
       await madeUpMonth(page);
       await enter(page, token);
+      if (options.viewport.width === 375) assert.equal(await headLines(page), 2, "the head and the menu are one line each");
       await page.waitForSelector("svg.chart rect.bar");
       await page.waitForSelector("#health table");
       assert.match((await page.innerText("#health")).replace(/\s+/g, " "), /Gas wallet base, chain 8453 0x5aAe\w+ PROBLEM Pays the gas of about 17 more payments\. Refill it\./i);
@@ -241,6 +258,7 @@ export const operatorsConsole = {
       await page.waitForSelector("#panel-ledger table");
       await page.mouse.move(0, 0);
       await checkPage(page, null);
+      if (options.viewport.width === 1280) assert.ok((await tabsBeyond(page)) <= 0, "every tab is in view");
       for (const tab of TABS.slice(1)) {
         await page.click(`#tab-${tab}`);
         await page.waitForSelector(`#panel-${tab} :is(svg.chart, .empty, table, .log)`);

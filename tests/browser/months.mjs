@@ -46,11 +46,15 @@ export const months = {
       await enter(page, token);
       await page.waitForSelector("svg.chart rect.bar");
       await page.waitForSelector('[data-attention="runway"]');
+      await page.waitForSelector("#revenue-EUR-change:not(:empty)");
+      const earned = (await page.locator(".tile", { has: page.locator("#revenue-EUR") }).innerText()).replace(/\s+/g, " ");
+      assert.match(earned, /^Revenue 154\.44 EUR in 2 payments with a value \+63% on the 30 days before$/i);
       assert.match(await page.innerText("#sales"), /In EUR\s+154\.44 EUR in 2 payments\s/);
       await checkPage(page, narrow ? (dark ? "console-dark-phone" : null) : dark ? null : "console");
       await page.goto(`${page.base}/console#/accounts/${org}`);
       await page.waitForSelector("#panel-ledger table");
       await page.mouse.move(0, 0);
+      assert.match((await page.innerText("#panel-ledger tbody tr:last-child")).replace(/\s+/g, " "), /Signup bonus Free credits \+400/);
       await checkPage(page, !narrow && !dark ? "console-account" : null);
       for (const tab of TABS) {
         await page.click(`#tab-${tab}`);

@@ -10,6 +10,7 @@ import { agents } from "./agents.mjs";
 import { buying } from "./buying.mjs";
 import { children } from "./children.mjs";
 import { consoleActions } from "./console-actions.mjs";
+import { consolePayments } from "./console-payments.mjs";
 import { consolePrices } from "./console-prices.mjs";
 import { consoleSearch } from "./console-search.mjs";
 import { consoleWebhooks } from "./console-webhooks.mjs";
@@ -74,6 +75,7 @@ const scenes = {
   ...signin,
   ...signing,
   ...consoleActions,
+  ...consolePayments,
   ...consolePrices,
   ...consoleSearch,
   ...consoleWebhooks,

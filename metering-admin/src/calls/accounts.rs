@@ -45,7 +45,7 @@ register!(
 pub(super) fn is_newest_first(order: Option<ListOrder>, is_filtered: bool) -> Result<bool, AdminError> {
     match order {
         Some(ListOrder::Newest) => Ok(true),
-        _ if is_filtered => Err(wrong("order", "must be newest for a list with from, to or state")),
+        _ if is_filtered => Err(wrong("order", "must be newest for a list with a filter")),
         _ => Ok(false),
     }
 }

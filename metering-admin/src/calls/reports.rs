@@ -1,5 +1,6 @@
 //! Reports: usage of all accounts, payments that were credited, and the audit log.
 
+use metering_core::access::AccountId;
 use metering_core::clock::Day;
 use metering_core::operators::{AuditId, AuditQuery, ListOrder, PaymentFilter, PaymentState, Period};
 use metering_core::parameters;
@@ -34,6 +35,10 @@ parameters! {
         to: Option<Day>,
         /// Only payments in this state: `unsettled`, `final` or `reversed`; newest first only
         state: Option<PaymentState>,
+        /// Only payments of this account; newest first only
+        account: Option<AccountId>,
+        /// Only payments on the chain with this id, 0 for those that a processor took; newest first only
+        chain_id: Option<u64>,
         /// Where to continue
         after: Option<Cursor>,
         /// Maximum number of payments, 100 by default
@@ -73,8 +78,8 @@ call! {
     ListPayments("payments") = GET "/admin/payments" in "payments";
     returns(200, "Payments");
     async fn run(admin, _by: Viewer, page: PaymentsPage, _body: ()) -> PaymentRecordsDocument {
-        let PaymentsPage { order, from, to, state, after, limit } = page;
-        let filter = PaymentFilter { recorded: Period::of_days(from, to), state };
+        let PaymentsPage { order, from, to, state, account, chain_id, after, limit } = page;
+        let filter = PaymentFilter { recorded: Period::of_days(from, to), state, account, chain_id };
         if !is_newest_first(order, filter != PaymentFilter::default())? {
             let records = admin.payments(after.as_ref(), limit.0).await?;
             return Ok(PaymentRecordsDocument::new(&records, &admin.plans().await?));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use metering_core::chains::TxRef;
 use metering_core::money::{Credits, printed};
-use metering_core::payments::{PaymentRecord, Plan};
+use metering_core::payments::{PaymentRecord, PaymentUse, Plan, ReceiptNumber};
 use metering_core::store::{Cursor, Page};
 use metering_core::wire::ValueDocument;
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,10 @@ pub struct PaymentRecordDocument {
     /// processor's payment.
     #[serde(default)]
     pub value: Option<ValueDocument>,
+    /// The reference of its receipt, for `GET /admin/accounts/{id}/receipt`; null for a payment that was imported, which
+    /// has none.
+    #[serde(default)]
+    pub receipt: Option<String>,
     /// The processor that took it; absent for a payment on a chain. `chain_id` is then 0, and the token is the currency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processor: Option<String>,
@@ -170,6 +174,7 @@ impl PaymentRecordDocument {
             state: record.settlement.as_str().to_owned(),
             reversed_at: record.settlement.reversed_at().map(|at| at.to_string()),
             value: record.value.as_ref().map(Into::into),
+            receipt: (record.used_as != PaymentUse::Imported).then(|| ReceiptNumber::of(&payment.tx).to_string()),
             processor: record.processor.as_ref().map(|processor| processor.processor().to_owned()),
             processor_id: record.processor.as_ref().map(|processor| processor.id().to_owned()),
         }

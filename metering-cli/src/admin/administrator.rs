@@ -180,7 +180,16 @@ impl Administrator {
     /// All payments that were credited, in the order recorded.
     pub(super) async fn payment_records(&self) -> Result<PaymentRecordsDocument, Failure> {
         let mut records = PaymentRecordsDocument::default();
-        let page = |after| PaymentsPage { order: None, from: None, to: None, state: None, after, limit: Bounded::MAX };
+        let page = |after| PaymentsPage {
+            order: None,
+            from: None,
+            to: None,
+            state: None,
+            account: None,
+            chain_id: None,
+            after,
+            limit: Bounded::MAX,
+        };
         self.pages::<ListPayments>(page, |page| {
             records.append(page);
             records.next.clone()

@@ -92,12 +92,16 @@ impl AccountFilter {
 }
 
 /// Which credited payments to list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PaymentFilter {
     /// Recorded in this period.
     pub recorded: Period,
     /// In this state.
     pub state: Option<PaymentState>,
+    /// Of this account.
+    pub account: Option<AccountId>,
+    /// On the chain with this id (EIP-155). 0 for those that a processor took.
+    pub chain_id: Option<u64>,
 }
 
 /// An account, its remaining credits, and its usage in some days.

@@ -3,7 +3,9 @@
 use std::sync::LazyLock;
 
 use super::app::AdminApp;
-use super::{attention, audit, call, catalogue, documents, health, oidc_sign_in, payments, reload, reports, session};
+use super::{
+    attention, audit, call, catalogue, documents, health, oidc_sign_in, payments, receipts, reload, reports, session,
+};
 use crate::endpoints::{Table, endpoint};
 
 /// All endpoints of the operators' API.
@@ -20,6 +22,8 @@ pub(super) static ENDPOINTS: LazyLock<Table<AdminApp>> = LazyLock::new(|| {
         endpoint!(catalogue::rehearse).compressed(),
         endpoint!(payments::arrivals).compressed(),
         endpoint!(payments::assign),
+        endpoint!(receipts::receipt),
+        endpoint!(receipts::receipt_pdf),
         endpoint!(reports::report).compressed(),
         endpoint!(reports::verify),
         endpoint!(attention::attention).compressed(),

@@ -3,7 +3,7 @@
 use metering_admin::payments::{ReadableChain, ScanRequest, scan};
 use metering_admin::wire::{ArrivalsDocument, AssignmentDocument, PaymentRecordsDocument};
 use metering_core::chains::ChainError;
-use metering_core::payments::{ArrivalLocation, UnreadableArrival};
+use metering_core::payments::{ArrivalLocation, ReceiptNumber, UnreadableArrival};
 use metering_core::store::{Cursor, Page};
 use metering_core::{Clock, PaymentStore};
 
@@ -72,8 +72,9 @@ async fn records_and_assignments_have_their_fields_in_order() {
 
     let plans = scene.store.plans().await.unwrap();
     let page = scene.store.payments(None, 9).await.unwrap();
+    let receipt = ReceiptNumber::of(&page.items[0].payment.tx);
     let expected = format!(
-        r#"{{"payments":[{{"chain_id":1,"tx_hash":"{hash}","block_number":1,"mined_at":"{NOW}","payer_address":"0x0202020202020202020202020202020202020202","recipient":"{RECIPIENT}","token_contract":"{USDC}","token_symbol":"USDC","amount_atomic":"5000000","amount_human":"5","org_id":"{id}","used_as":"assigned","plan_id":"starter","recorded_at":"{NOW}","state":"unsettled","reversed_at":null,"value":null}}]}}"#
+        r#"{{"payments":[{{"chain_id":1,"tx_hash":"{hash}","block_number":1,"mined_at":"{NOW}","payer_address":"0x0202020202020202020202020202020202020202","recipient":"{RECIPIENT}","token_contract":"{USDC}","token_symbol":"USDC","amount_atomic":"5000000","amount_human":"5","org_id":"{id}","used_as":"assigned","plan_id":"starter","recorded_at":"{NOW}","state":"unsettled","reversed_at":null,"value":null,"receipt":"{receipt}"}}]}}"#
     );
     assert_eq!(json(&PaymentRecordsDocument::new(&page, &plans)), expected);
     let read: PaymentRecordsDocument = serde_json::from_str(&expected).unwrap();

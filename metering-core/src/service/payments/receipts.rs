@@ -140,8 +140,20 @@ impl Payments<'_> {
     /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, and as [`Payments::receipts`].
     pub async fn receipt(self, caller: impl Into<Caller<'_>>, number: &str) -> Result<ReceiptDocument, Error> {
         let account = self.access.authorize(caller, Scope::Read).await?;
-        let purchase = self.find_purchase(&account, number).await?;
-        let receipt = self.receipt_for(&account, purchase).await?;
+        self.receipt_of_account(&account, number).await
+    }
+
+    /// The receipt of an account with this number, or with a credit note that has it. For operators: it takes no key of
+    /// the account.
+    ///
+    /// [`Payments::receipt`] has an example.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchReceipt`] when the account has no receipt with this number, [`Error::ValidationFailed`] when it
+    /// is no number of a receipt, or when the store fails.
+    pub async fn receipt_of_account(self, account: &Account, number: &str) -> Result<ReceiptDocument, Error> {
+        let purchase = self.find_purchase(account, number).await?;
+        let receipt = self.receipt_for(account, purchase).await?;
         let is_it = |own: &str, reference: &str| [own, reference].iter().any(|one| one.eq_ignore_ascii_case(number));
         let is_note = receipt.credit_notes.iter().any(|note| is_it(&note.number, &note.reference));
         if is_note || is_it(&receipt.number, &receipt.reference) { Ok(receipt) } else { Err(Error::NoSuchReceipt) }

@@ -75,6 +75,16 @@ export function issued({ title, words, text, more = [], done }) {
   dialog.addEventListener("close", done);
 }
 
+/** Opens a panel at the side of the page. A press beside it closes it, and so does a link to another part of the page. */
+export function openPanel(title, content) {
+  const close = h("button", { class: "button button-quiet button-small panel-close", type: "button", on: { click: () => dialog.close() } }, "Close");
+  const dialog = openDialog(title, [close, ...content], "side-panel");
+  dialog.addEventListener("click", ({ target }) => {
+    if (target === dialog || target.closest('a[href^="#"]')) dialog.close();
+  });
+  return dialog;
+}
+
 /** Opens a dialog. The focus returns when it is closed. */
 export function openDialog(title, content, kind = "form-dialog") {
   const before = document.activeElement;

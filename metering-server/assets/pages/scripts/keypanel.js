@@ -1,6 +1,6 @@
 // Everything about one key, at the side of the page.
 
-import { openDialog } from "/assets/dialog.js";
+import { openPanel } from "/assets/dialog.js";
 import { plural } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -12,22 +12,18 @@ const COUNTS = [["requests_per_minute", "Requests a minute"], ["requests_per_day
 
 /** Opens it. `children` are the keys made by the key, and `items` the actions on it, as in its menu. */
 export function openKeyPanel(key, { parents, children, now, items }) {
-  const close = h("button", { class: "button button-quiet button-small panel-close", type: "button", on: { click: () => dialog.close() } }, "Close");
   const act = ({ action, label, danger, work }) =>
     h("button", { class: `button button-quiet button-small ${danger ? "danger" : ""}`.trim(), type: "button", "data-action": action, on: { click: () => {
       dialog.close();
       work();
     } } }, label);
   const content = [
-    close,
     h("p", {}, stateTag(key, parents, now)),
     h("div", { class: "actions" }, ...items.map(act)),
     h("dl", { class: "facts" }, ...facts(key, { parents, children }).map(([term, ...words]) => h("div", {}, h("dt", {}, term), h("dd", {}, ...words)))),
     h("p", { class: "hint" }, "Times are UTC. ", guideLink("rate-limits", "How rate limits work")),
   ];
-  const dialog = openDialog(key.name, content, "side-panel");
-  // A press beside the panel closes it.
-  dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+  const dialog = openPanel(key.name, content);
 }
 
 function facts(key, { parents, children }) {

@@ -142,7 +142,8 @@ fn operators_come_and_go_and_the_log_has_them() {
 
 #[test]
 fn unclaimed_payment_is_found_and_assigned() {
-    let Some(mut shop) = Shop::with(Chain::setup(), "1", "") else { return };
+    let explorer = "explorer_url = 'https://explorer.example'";
+    let Some(mut shop) = Shop::with(Chain::setup(), "1", explorer) else { return };
     let address = free_address().to_string();
     shop.restart_with(&[("METERING_ADMIN_LISTEN", &address)]);
     let token = operator(&shop.site, "boss", "manager");

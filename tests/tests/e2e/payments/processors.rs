@@ -1,6 +1,9 @@
 //! Payments that a checkout of the operator's own reports: credited once, reversed once, and shown like any other.
 
+use std::net::SocketAddr;
+
 use metering_tests::client::Client;
+use metering_tests::ports::free_address;
 use metering_tests::server::Server;
 use metering_tests::site::{IssuedAccount, Site};
 use serde_json::{Value, json};
@@ -16,18 +19,20 @@ struct Shop {
     site: Site,
     server: Server,
     account: IssuedAccount,
+    admin: SocketAddr,
 }
 
 impl Shop {
     fn open() -> Self {
         let site = Site::new();
-        let account = site.account("0");
+        let (account, admin) = (site.account("0"), free_address());
         let server = site
             .server()
+            .set("METERING_ADMIN_LISTEN", &admin.to_string())
             .set("METERING_BILLING__PAYMENTS_SECRET", SECRET)
             .set("METERING_BILLING__INTERNAL_SECRET", "a resolver's own secret")
             .start();
-        Self { site, server, account }
+        Self { site, server, account, admin }
     }
 
     fn checkout(&self) -> Client {
@@ -181,4 +186,35 @@ fn refunds_and_disputes_take_credits_back_and_return_them() {
     let audit = shop.site.admin_json(&["audit"]).to_string();
     assert!(audit.contains("processor:paddle") && audit.contains("payment.restore"), "{audit}");
     assert_eq!(shop.site.admin(&["verify"]).code, Some(0));
+}
+
+#[test]
+fn operators_filter_payments_and_read_their_receipts() {
+    let shop = Shop::open();
+    let viewer = shop.site.admin_json(&["operator", "create", "reader", "--role", "viewer"]);
+    let viewer = Client::new(shop.admin).with_key(viewer["token"].as_str().unwrap());
+    let paid = shop.checkout().post(PAY, &shop.paid("txn_1")).expect(200).json();
+    let (org, other) = (&shop.account.org_id, &shop.site.account("0").org_id);
+    let listed = |filter: &str| viewer.get(&format!("/admin/payments?order=newest{filter}")).expect(200).json();
+    // filter, how many match
+    let table = [
+        (String::new(), 1),
+        (format!("&account={org}"), 1),
+        (format!("&account={other}"), 0),
+        ("&chain_id=0".to_owned(), 1),
+        ("&chain_id=8453".to_owned(), 0),
+    ];
+    for (filter, count) in table {
+        assert_eq!(listed(&filter)["payments"].as_array().unwrap().len(), count, "{filter}");
+    }
+    assert_eq!(viewer.get("/admin/payments?chain_id=0").expect(400).error(), "validation_failed");
+    assert_eq!(listed("")["payments"][0]["receipt"], paid["receipt_number"]);
+    let number = paid["receipt_number"].as_str().unwrap();
+    let of = |org: &str, file: &str| format!("/admin/accounts/{org}/{file}?number={number}");
+    let own = shop.customer().get(&format!("/credits/receipt?number={number}")).expect(200).json();
+    assert_eq!(viewer.get(&of(org, "receipt")).expect(200).json(), own);
+    assert!(viewer.get(&of(org, "receipt.pdf")).expect(200).body.starts_with(b"%PDF-1.7"));
+    assert_eq!(viewer.get(&of(other, "receipt")).expect(404).error(), "not_found");
+    let _ = viewer.get(&format!("/admin/accounts/{org}/receipt")).expect(400);
+    let _ = Client::new(shop.admin).get(&of(org, "receipt.pdf")).expect(401);
 }

@@ -2,7 +2,6 @@
 
 import { sentence } from "/assets/api.js";
 import { accountActions } from "/assets/console-account-actions.js";
-import { status } from "/assets/console-accounts.js";
 import { admin, query } from "/assets/console-api.js";
 import { auditOf } from "/assets/console-audit.js";
 import { charges } from "/assets/console-charges.js";
@@ -14,6 +13,7 @@ import { ledger } from "/assets/console-ledger.js";
 import { members } from "/assets/console-members.js";
 import { notes } from "/assets/console-notes.js";
 import { ownRecords } from "/assets/console-records.js";
+import { stateTag } from "/assets/console-state.js";
 import { day } from "/assets/console-time.js";
 import { usage } from "/assets/console-usage.js";
 import { webhooks } from "/assets/console-webhooks.js";
@@ -30,7 +30,7 @@ const TABS = {
   usage: ["Usage", usage],
   keys: ["Keys", keys],
   members: ["Members", members],
-  children: ["Child accounts", children],
+  children: ["Children", children],
   holds: ["In progress", holds],
   webhooks: ["Webhooks", webhooks],
   payments: ["Payments", ownRecords],
@@ -38,6 +38,8 @@ const TABS = {
 };
 
 const FIRST = "ledger";
+/** Whether the email address is known to be the owner's. */
+const EMAIL_STATES = { verified: "Verified", pending: "Not verified yet", unchecked: "Not checked" };
 
 /** The view. */
 export async function account(id) {
@@ -52,7 +54,7 @@ export async function account(id) {
   return {
     title: data.agent_name,
     back: h("p", { class: "back" }, h("a", { href: "#/accounts" }, "Accounts")),
-    lead: [h("span", { class: "mono" }, data.org_id), " ", status(data)],
+    lead: [h("span", { class: "mono" }, data.org_id), " ", stateTag(data.status)],
     actions: accountActions(data),
     body: [figures(data), notes(data), list, ...panels],
     shown: () => {
@@ -98,7 +100,7 @@ function figures(data) {
     ["Requests a minute", limit(minute), "per-minute"],
     ["Requests a day", limit(daily), "per-day"],
     ["Tokens a minute", limit(data.tokens_per_minute), "tokens-per-minute"],
-    ["Email", data.email ? [data.email, " ", h("span", { class: "tag" }, data.email_status)] : "None"],
+    ["Email", data.email ? [data.email, " ", h("span", { class: "tag" }, EMAIL_STATES[data.email_status] ?? data.email_status)] : "None"],
     ["Wallet", data.payer_address ? h("span", { class: "mono break" }, data.payer_address) : "None"],
     ["Created", day(data.created_at)],
     data.revoked_at && ["Revoked", day(data.revoked_at)],

@@ -6,6 +6,7 @@ import { DAYS, filtered } from "/assets/console-filter.js";
 import { checks, optional } from "/assets/field.js";
 import { parts } from "/assets/console-rows.js";
 import { isManager } from "/assets/console-session.js";
+import { STATE_OPTIONS, stateTag } from "/assets/console-state.js";
 import { day } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
@@ -15,7 +16,7 @@ const COLUMNS = [{ name: "Account", head: true }, { name: "Owner" }, { name: "Ba
 
 const FIELDS = [
   { name: "search", label: "Search accounts", id: "search", placeholder: "Email, wallet, name or id" },
-  { name: "state", label: "State", options: [["", "All"], ["active", "Active"], ["revoked", "Revoked"]] },
+  { name: "state", label: "State", options: STATE_OPTIONS },
   ...DAYS,
 ];
 const CSV = {
@@ -71,12 +72,9 @@ function row(account) {
     figure(account.credit_balance),
     figure(account.total_credits_used),
     day(account.created_at),
-    status(account),
+    stateTag(account.status),
   ];
 }
-
-/** Whether an account is active, as a tag. */
-export const status = (account) => h("span", { class: account.status === "revoked" ? "tag tag-bad" : "tag tag-good" }, account.status);
 
 function askForAccount() {
   ask({

@@ -4,10 +4,10 @@
 import { sentence } from "/assets/api.js";
 import { askToAssign } from "/assets/console-assign.js";
 import { admin, query } from "/assets/console-api.js";
+import { accountLink, paid } from "/assets/console-credited.js";
 import { csvButton } from "/assets/console-csv.js";
 import { fragmentQuery } from "/assets/console-filter.js";
 import { checks, field, optional } from "/assets/field.js";
-import { accountLink, paid } from "/assets/console-records.js";
 import { isManager } from "/assets/console-session.js";
 import { time } from "/assets/console-time.js";
 import { group, plural } from "/assets/decimal.js";

@@ -2,9 +2,9 @@
 
 import { sentence } from "/assets/api.js";
 import { act, admin, exact } from "/assets/console-api.js";
+import { paid } from "/assets/console-credited.js";
 import { ask } from "/assets/console-dialog.js";
 import { checks } from "/assets/field.js";
-import { paid } from "/assets/console-records.js";
 import { byId, h } from "/assets/dom.js";
 
 /** The entry for a number of credits in the list of plans. No plan has this id. */

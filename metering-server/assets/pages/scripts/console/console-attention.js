@@ -3,8 +3,8 @@
 import { sentence } from "/assets/api.js";
 import { admin, query } from "/assets/console-api.js";
 import { chainName } from "/assets/console-chains.js";
+import { paid } from "/assets/console-credited.js";
 import { readMetrics } from "/assets/console-metrics.js";
-import { paid } from "/assets/console-records.js";
 import { day, time } from "/assets/console-time.js";
 import { group, plural } from "/assets/decimal.js";
 import { busy, h } from "/assets/dom.js";

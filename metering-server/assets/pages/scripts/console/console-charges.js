@@ -3,6 +3,7 @@
 
 import { admin } from "/assets/console-api.js";
 import { csvButton } from "/assets/console-csv.js";
+import { DAYS, filterInput, isInDays } from "/assets/console-filter.js";
 import { time } from "/assets/console-time.js";
 import { fromUnits, group, toUnits } from "/assets/decimal.js";
 import { h } from "/assets/dom.js";
@@ -15,6 +16,8 @@ const FIRST = 50;
 /** How often the entries are read again while charges change the balance. */
 const ATTEMPTS = 3;
 
+/** The filters, which apply to the charges that are loaded. */
+const FIELDS = [{ name: "text", label: "Filter by route, key or time", id: "charges-filter", "aria-describedby": "charges-hint" }, ...DAYS];
 const KINDS = { usage: "Charge", usage_refund: "Refund", hold_expired: "Charged on expiry", hold_released: "Released" };
 const COLUMNS = [{ name: "Time (UTC)", head: true }, { name: "What" }, { name: "Route", route: true }, { name: "Key" }, { name: "Amount", number: true }, { name: "Balance after", number: true }, { name: "Price version" }];
 const CSV = ["time", "type", "method", "path", "route", "calls", "key_id", "key_name", "source", "amount", "balance_after", "price_version"];
@@ -27,12 +30,14 @@ export async function charges({ org_id: id }) {
   let shown = rows;
   const place = h("div", {});
   const count = h("p", { class: "status", id: "charges-found", role: "status" });
-  const input = h("input", { id: "charges-filter", type: "search", autocomplete: "off", spellcheck: "false", "aria-describedby": "charges-hint" });
+  const inputs = FIELDS.map((field) => filterInput({ id: `charges-${field.name}`, ...field }));
+  const form = h("form", { role: "search", "aria-label": "Charges", class: "search-form filter-form" }, ...inputs.map(({ element }) => element));
   const show = () => place.replaceChildren(shown.length > 0 ? longTable("Charges", COLUMNS, shown.map(row), FIRST) : h("p", { class: "soft empty" }, "No charge matches."));
-  input.addEventListener("input", () => {
-    const wanted = input.value.trim().toLowerCase();
-    shown = rows.filter((entry) => words(entry).includes(wanted));
-    count.textContent = wanted ? `${shown.length} of ${rows.length}` : "";
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("input", () => {
+    const { text, ...days } = Object.fromEntries(inputs.map(({ name, control }) => [name, control.value.trim().toLowerCase()]));
+    shown = rows.filter((entry) => words(entry).includes(text) && isInDays(entry.created_at, days));
+    count.textContent = text || days.from || days.to ? `${shown.length} of ${rows.length}` : "";
     show();
   });
   show();
@@ -43,7 +48,8 @@ export async function charges({ org_id: id }) {
   return h(
     "div",
     { class: "sections-small" },
-    h("div", { class: "field" }, h("label", { for: "charges-filter" }, "Filter by route, key or time"), input, h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request is found by its id in the search above.")),
+    form,
+    h("p", { class: "hint", id: "charges-hint" }, "Requests to the same route at the same moment may share an entry. A request is found by its id in the search above."),
     count,
     place,
     h("p", { class: "soft" }, note, unrecorded, older),

@@ -24,7 +24,7 @@ export const fragmentQuery = () => Object.fromEntries(new URLSearchParams(locati
  */
 export async function filtered({ label, fields, list, path, submit = "Filter", hint, statusId, prefix = "filter" }) {
   const given = path ? fragmentQuery() : {};
-  const inputs = fields.map((one) => input({ id: `${prefix}-${one.name}`, ...one }, given[one.name] ?? ""));
+  const inputs = fields.map((one) => filterInput({ id: `${prefix}-${one.name}`, ...one }, given[one.name]));
   const button = h("button", { class: "button", type: "submit" }, submit);
   const said = h("p", { class: "status", id: statusId, role: "status" });
   const values = () => Object.fromEntries(inputs.map(({ name, control }) => [name, control.value.trim()]));
@@ -53,7 +53,8 @@ export async function filtered({ label, fields, list, path, submit = "Filter", h
   return [form, hint, said, place].filter(Boolean);
 }
 
-function input({ name, label, type = "search", options, id, ...attributes }, value) {
+/** One of the fields, described as for `filtered`, and its element in the form. */
+export function filterInput({ name, label, type = "search", options, id, ...attributes }, value = "") {
   const control = options
     ? h("select", { id, ...attributes }, ...options.map(([option, words]) => h("option", { value: option, selected: option === value }, words)))
     : h("input", { id, type, value, autocomplete: "off", spellcheck: "false", ...attributes });

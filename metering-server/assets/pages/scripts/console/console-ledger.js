@@ -9,7 +9,7 @@ import { figure } from "/assets/figure.js";
 import { transaction } from "/assets/steps.js";
 
 const KINDS = {
-  signup_bonus: "Free credits",
+  signup_bonus: "Signup bonus",
   purchase_pay_signup: "Purchase",
   purchase_topup: "Top-up",
   purchase_imported: "Imported purchase",

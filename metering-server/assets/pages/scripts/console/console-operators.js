@@ -6,6 +6,7 @@ import { DAYS, filtered, isInDays } from "/assets/console-filter.js";
 import { reload } from "/assets/console-router.js";
 import { parts } from "/assets/console-rows.js";
 import { isManager, ownName } from "/assets/console-session.js";
+import { STATE_OPTIONS, stateTag } from "/assets/console-state.js";
 import { day } from "/assets/console-time.js";
 import { h } from "/assets/dom.js";
 import { table } from "/assets/table.js";
@@ -14,7 +15,7 @@ const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
 const FIELDS = [
   { name: "search", label: "Name" },
   { name: "role", label: "Role", options: [["", "All"], ["viewer", "Viewer"], ["manager", "Manager"]] },
-  { name: "status", label: "Status", options: [["", "All"], ["active", "Active"], ["revoked", "Revoked"]] },
+  { name: "status", label: "Status", options: STATE_OPTIONS },
   ...DAYS,
 ];
 const CSV = ["name", "role", "status", "created_at", "revoked_at"];
@@ -46,7 +47,7 @@ const isWanted = ({ name, role, status, created_at: at }, wanted) =>
 const named = ({ name }) => [name, name === ownName() && h("span", { class: "soft" }, " (you)")].filter(Boolean);
 
 function status({ status: text, revoked_at: at }) {
-  const tag = h("span", { class: text === "revoked" ? "tag tag-bad" : "tag tag-good" }, text);
+  const tag = stateTag(text);
   return at ? [tag, h("span", { class: "under" }, day(at))] : tag;
 }
 

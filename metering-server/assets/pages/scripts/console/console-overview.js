@@ -10,11 +10,11 @@ import { daily, sum } from "/assets/console-daily.js";
 import { showHealth } from "/assets/console-health.js";
 import { refusals } from "/assets/console-refusals.js";
 import { reload } from "/assets/console-router.js";
-import { sales } from "/assets/console-sales.js";
+import { added, byCurrency, sales, total } from "/assets/console-sales.js";
 import { topAccounts, topRoutes } from "/assets/console-top.js";
 import { unreported } from "/assets/console-unreported.js";
 import { dayBefore, dayCount, rangeProblem } from "/assets/days.js";
-import { group } from "/assets/decimal.js";
+import { group, plural } from "/assets/decimal.js";
 import { byId, h, say, wait } from "/assets/dom.js";
 import { figure } from "/assets/figure.js";
 
@@ -113,14 +113,24 @@ async function compare(report, count) {
     const words = change(sum(report.by_day, name), sum(before.by_day, name), count);
     if (place) place.textContent = id === "accounts" ? `New accounts: ${words[0].toLowerCase()}${words.slice(1)}` : words;
   }
+  const earlier = byCurrency(before.values);
+  for (const [currency, values] of byCurrency(report.values)) {
+    const place = byId(`revenue-${currency}-change`);
+    if (place) place.textContent = change(added(values), added(earlier.get(currency) ?? []), count);
+  }
 }
 
 function shown(report, revenue, days) {
   const tile = (title, id, value, words) => h("section", { class: "tile", "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), h("p", { class: "figure", id }, value), h("p", { class: "soft" }, words), h("p", { class: "soft change", id: `${id}-change` }));
   const [opened, calls] = ["new_accounts", "usage_events"].map((name) => sum(report.by_day, name));
+  const earned = [...byCurrency(report.values)].map(([currency, values]) => {
+    const payments = String(total(values));
+    return tile("Revenue", `revenue-${currency}`, `${group(added(values))} ${currency}`, `in ${group(payments)} ${plural(payments, "payment")} with a value`);
+  });
   const tiles = h(
     "div",
     { class: "tiles console-tiles" },
+    ...earned,
     tile("Sold", "sold", figure(sum(report.by_day, "credits_sold")), "credits, without reversed payments"),
     tile("Net grants", "granted", figure(sum(report.by_day, "credits_granted")), "credits granted, less corrections"),
     tile("Used", "used", figure(sum(report.by_day, "credits_used")), `credits, in ${group(calls)} ${calls === "1" ? "call" : "calls"}`),

@@ -8,7 +8,13 @@ import { h } from "/assets/dom.js";
 
 /** The view. */
 export async function payments() {
-  const [known, credited] = await Promise.all([chains(), filtered({ label: "Credited payments", fields: FIELDS, path: "/payments", list: (values) => records(values) })]);
+  const known = await chains();
+  const fields = [
+    { name: "account", label: "Account", placeholder: "org_…" },
+    { name: "chain_id", label: "Chain", options: [["", "All"], ...known.map(({ chain_id: id, name }) => [id, name]), ["0", "Taken by a processor"]] },
+    ...FIELDS,
+  ];
+  const credited = await filtered({ label: "Credited payments", fields, path: "/payments", list: (values) => records(values) });
   const { section, start } = arrivals(known);
   return {
     title: "Payments",

@@ -1,7 +1,9 @@
 // Payments that were credited.
 
 import { admin, query } from "/assets/console-api.js";
+import { STATES, USES, accountLink, paid, rate, stateTag, worth } from "/assets/console-credited.js";
 import { DAYS, filtered, isInDays } from "/assets/console-filter.js";
+import { openPayment } from "/assets/console-payment.js";
 import { parts } from "/assets/console-rows.js";
 import { time } from "/assets/console-time.js";
 import { fromUnits, group, plural, toUnits } from "/assets/decimal.js";
@@ -9,22 +11,8 @@ import { h } from "/assets/dom.js";
 import { transaction } from "/assets/steps.js";
 import { table } from "/assets/table.js";
 
-const USES = { pay_signup: "Signup", topup: "Top-up", assigned: "Assigned", processor: "Processor" };
-/** Each state: its name, its colour, and an explanation if it needs one. */
-const STATES = {
-  unsettled: { name: "Not final", tag: "tag", means: "Not final: the credits are there, but the chain could still replace the payment's block. They are taken back if the payment is then missing." },
-  final: { name: "Final", tag: "tag tag-good" },
-  reversed: { name: "Reversed", tag: "tag tag-bad", means: "Reversed: the payment was removed from its chain, refunded or disputed, and its credits were taken back." },
-};
-
 /** The filters of a list of payments. */
 export const FIELDS = [{ name: "state", label: "State", options: [["", "All"], ...Object.entries(STATES).map(([state, { name }]) => [state, name])] }, ...DAYS];
-
-/** The amount in tokens; in the smallest unit when the token is not known. */
-export function paid({ amount_human: amount, token_symbol: symbol, amount_atomic: atomic, token_contract: contract }) {
-  if (atomic === null) return "unknown";
-  return amount === null ? `${atomic} of ${contract}` : `${amount} ${symbol}`;
-}
 
 const CSV = {
   name: "payments",
@@ -88,31 +76,22 @@ function added(amounts) {
   return [...sums].map(([unit, sum]) => `${group(fromUnits(sum, PLACES))} ${unit}`);
 }
 
-/** A link to an account, by its name if that is known. */
-export function accountLink(id, name) {
-  const href = `#/accounts/${id}`;
-  return name ? [h("a", { href, class: "break" }, name), h("span", { class: "under id" }, id)] : h("a", { href, class: "id" }, id);
-}
-
 function columnsOf(accounts) {
   const columns = [{ name: "Recorded (UTC)", head: true }, { name: "Transaction" }, { name: "Paid", number: true }, accounts && { name: "Account" }, { name: "Used as" }, { name: "State" }];
   return columns.filter(Boolean);
 }
 
-const rate = ({ rate: one, rate_source: source, rate_as_of: at }) => (one === null ? "No exchange rate was known" : `Rate ${one}, ${source}, ${at}`);
-
-const stateTag = (state) => {
-  const { name, tag, means } = STATES[state] ?? { name: state, tag: "tag" };
-  return h("span", { class: tag, title: means }, name);
-};
+/** The time of a payment, which opens all about it. */
+const opener = (payment) =>
+  h("button", { class: "link-button", type: "button", "data-payment": payment.tx_hash, on: { click: () => openPayment(payment) } }, time(payment.recorded_at), h("span", { class: "quietly-there" }, `, payment ${payment.processor_id ?? payment.tx_hash}`));
 
 function row(payment, accounts) {
   const cells = [
-    time(payment.recorded_at),
+    opener(payment),
     payment.processor
       ? [h("span", { class: "mono break" }, payment.processor_id), h("span", { class: "under" }, payment.processor)]
       : [transaction(payment.tx_hash), h("span", { class: "under" }, `Chain ${payment.chain_id}, block ${payment.block_number}`)],
-    [paid(payment), payment.value && h("span", { class: "under", title: rate(payment.value) }, payment.value.amount === null ? `no value in ${payment.value.currency}` : `${payment.value.amount} ${payment.value.currency}`)],
+    [paid(payment), payment.value && h("span", { class: "under", title: rate(payment.value) }, worth(payment.value))],
     accounts && accountLink(payment.org_id, payment.agent_name),
     [USES[payment.used_as] ?? payment.used_as, h("span", { class: "under" }, payment.plan_id ?? "without a plan")],
     stateTag(payment.state),

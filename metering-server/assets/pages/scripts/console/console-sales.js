@@ -22,7 +22,7 @@ export function sales({ sales: rows, revenue, values, to }, count, chains) {
   const title = h("h2", { id: "sales-title" }, "Revenue");
   const section = (...parts) => h("section", { "aria-labelledby": "sales-title", id: "sales" }, title, ...parts);
   if (rows.length === 0) return section(h("p", { class: "soft" }, "No payments in these days."));
-  const currencies = [...grouped(values, ({ currency }) => currency).values()];
+  const currencies = [...byCurrency(values).values()];
   const paid = total(revenue);
   const tokens = [...grouped(rows, key).values()];
   const days = (sold) => (currencies.length > 0 ? [] : byDay(revenue.filter((row) => key(row) === key(sold[0])), to, count));
@@ -38,11 +38,14 @@ function grouped(rows, name) {
   return groups;
 }
 
+/** The values of payments, by currency. */
+export const byCurrency = (values) => grouped(values, ({ currency }) => currency);
+
 /** The number of payments in some rows. */
-const total = (rows) => rows.reduce((sum, { payments }) => sum + BigInt(payments), 0n);
+export const total = (rows) => rows.reduce((sum, { payments }) => sum + BigInt(payments), 0n);
 
 /** The sum of amounts, with as many decimals as they have: 5.00 EUR. */
-function added(rows) {
+export function added(rows) {
   const text = fromUnits(rows.map((row) => toUnits(amount(row), PLACES)).reduce((sum, units) => sum + units, 0n), PLACES);
   const decimals = Math.max(0, ...rows.map(({ amount: one }) => one?.split(".")[1]?.length ?? 0));
   const [whole, fraction = ""] = text.split(".");

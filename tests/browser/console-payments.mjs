@@ -1,0 +1,85 @@
+// Payments in the operators' console: those that were credited, and those that belong to no account.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { checkPage } from "./browser.mjs";
+import { enter, newestEntry, says, send, visit } from "./console-steps.mjs";
+
+export const consolePayments = {
+  /** Opens a credited payment, filters the list, finds an unclaimed payment on the chain, and assigns it. */
+  async consolePayments(visitor, { token, hash, org, wallet }) {
+    const page = await visitor.window();
+    await enter(page, token, "payments");
+    assert.match(await page.innerText("#credited tbody"), /USDC[\s\S]*org_[\s\S]*Signup\s+starter/);
+    assert.doesNotMatch(await page.innerText("#credited tbody a[href^='#/accounts/']"), /^org_/, "the account has its name");
+    assert.match(await page.innerText("#credited .payments-total"), /^1 payment shown: 5[.\d]* USDC on chain \d+\.$/);
+    await page.focus("#credited [data-payment]");
+    await page.keyboard.press("Enter");
+    const file = 'dialog.side-panel a[href*="/receipt.pdf?number=R-"]';
+    await page.waitForSelector(file);
+    const facts = (await page.innerText("dialog.side-panel")).replace(/\s+/g, " ");
+    assert.match(facts, /Receipt \(PDF\) R-\d+-[0-9A-F]{16} .* Used as Signup Plan .* Paid 5[.\d]* USDC Tax None on the receipt Chain devnet \(\d+\) /);
+    assert.match(await page.getAttribute('dialog.side-panel a[target="_blank"]', "href"), /^https:\/\/explorer\.example\/tx\/0x[0-9a-f]{64}$/);
+    await checkPage(page, null);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click(file)]);
+    assert.match(download.suggestedFilename(), /^R-\d+-[0-9A-F]{16}\.pdf$/);
+    assert.ok(readFileSync(await download.path()).subarray(0, 4).equals(Buffer.from("%PDF")));
+    await page.keyboard.press("Escape");
+    assert.ok(await page.evaluate(() => document.activeElement.matches("[data-payment]")), "the focus returns");
+    await page.fill("#filter-account", org);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('#credited .empty:has-text("No payment matches")');
+    await page.fill("#filter-account", "");
+    await page.selectOption("#filter-chain_id", { label: "devnet" });
+    await page.waitForSelector("#credited [data-payment]");
+    assert.match(new URL(page.url()).hash, /^#\/payments\?chain_id=\d+$/);
+    await page.click("#credited [data-payment]");
+    await page.waitForSelector(file);
+    await page.click('dialog.side-panel a[href^="#/accounts/"]');
+    await page.waitForSelector("#balance");
+    assert.equal(await page.locator("dialog").count(), 0, "a link closes the panel");
+    await visit(page, "Payments");
+    await page.click(".block-form [type=submit]");
+    await page.waitForSelector("#arrivals tbody tr");
+    assert.match(await page.innerText("#arrivals-status"), /^1 payment found\. Searched devnet, blocks [\d,]+ to [\d,]+\.$/);
+    assert.match(await page.innerText("#arrivals tbody"), /5 USDC[\s\S]*From an unknown wallet/i);
+    await checkPage(page, null);
+    await page.click("[data-assign]");
+    assert.ok((await page.innerText("dialog")).includes(hash));
+    assert.ok(await page.isHidden("#field-credits"), "a plan has its credits");
+    await page.fill("#field-account", "nobody");
+    await page.selectOption("#field-plan_id", "");
+    assert.ok(await page.isVisible("#field-credits"));
+    await page.fill("#field-reason", "Paid without a quote");
+    await page.click("dialog [type=submit]");
+    assert.match(await page.innerText("#field-account-error"), /org_/);
+    await checkPage(page, null);
+    await send(page, { account: org, plan_id: "starter" });
+    await says(page, "Assigned the payment.");
+    await page.waitForSelector('#arrivals-status:has-text("0 payments found")');
+    await visit(page, "Accounts");
+    await page.fill("#search", wallet.toLowerCase());
+    await page.keyboard.press("Enter");
+    await page.waitForSelector('#found:has-text("1 account")');
+    assert.ok((await page.innerText("tbody")).toLowerCase().includes(wallet.toLowerCase()), "accounts are found by their wallet");
+    await page.fill("#search", "");
+    await page.keyboard.press("Enter");
+    await page.click(`text="payer"`);
+    await page.waitForSelector("#balance");
+    assert.equal(await page.innerText("#balance"), "10.5");
+    await page.click("#tab-payments");
+    await page.waitForSelector("#panel-payments tbody");
+    assert.match(await page.innerText("#panel-payments"), /5 USDC[\s\S]*Assigned\s+starter/);
+    await page.click("#tab-history");
+    await page.waitForSelector("#panel-history .log, #panel-history .empty");
+    await visit(page, "Audit log");
+    assert.deepEqual(await newestEntry(page), { action: "payment.assign", reason: "Paid without a quote", result: "done" });
+    await visit(page, "Overview");
+    await page.waitForSelector("#health table");
+    const revenue = (await page.innerText("#sales")).replace(/\s+/g, " ");
+    assert.match(revenue, /USDC on devnet 10[.\d]* USDC in 2 payments .*starter 2 10[.\d]* USDC 21$/i);
+    assert.equal(await page.innerText("#sold"), "21");
+    assert.match((await page.innerText("#health")).replace(/\s+/g, " "), /devnet Chain \d+ OK/);
+    await checkPage(page, null);
+  },
+};
