@@ -131,6 +131,9 @@ pub trait PaymentStore: Store {
 
     /// Credits a payment that a processor took, as [`PaymentStore::credit_payment`] does, and logs it. The payment's
     /// transaction is that of `processor` ([`ProcessorRef::tx`]), so each is credited once.
+    ///
+    /// A revoked account is credited too
+    /// ([`credit_processor_payment`](crate::backend::decision::credit_processor_payment)).
     async fn credit_processor_payment(
         &self,
         credit: PaymentCredit,
