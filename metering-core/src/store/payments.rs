@@ -390,7 +390,7 @@ pub enum PaymentCredited {
     TxUsed,
     /// An open quote expects this payment, or no open quote of the account does ([`QuotePrecedence::OwnQuote`]).
     BelongsToQuote,
-    /// There is no such account, or it is revoked.
+    /// There is no such account, or it is revoked. Processors' payments are credited to revoked accounts.
     NoSuchAccount,
     /// The balance or a total would be out of range.
     OutOfRange,
