@@ -1,5 +1,5 @@
-//! What needs an operator's attention: unclaimed payments, unpaid usage, failing webhooks, and accounts that run out of
-//! credits.
+//! What needs an operator's attention: unclaimed payments, unpaid usage, payments to refund, failing webhooks, and accounts
+//! that run out of credits.
 
 use std::cmp::Reverse;
 
@@ -19,7 +19,7 @@ use crate::error::AdminError;
 use crate::payments::{FoundPayment, PaymentStatus, Token};
 use crate::wire::{
     ArrivalDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument, PaidBeforeDocument,
-    RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
+    RevokedPaymentDocument, RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 
 /// How often failing deliveries are read for a page: several may go to one webhook.
@@ -100,6 +100,16 @@ impl Administration {
             }
         }
         Ok(unpaid)
+    }
+
+    /// The newest payments that processors took for accounts that were revoked before, and that are not refunded, at most
+    /// `limit`. Reads all payments of processors.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn payments_to_refund(&self, limit: u32) -> Result<Vec<RevokedPaymentDocument>, AdminError> {
+        let records = self.store.payments_of_revoked(limit).await?;
+        Ok(records.iter().filter_map(RevokedPaymentDocument::new).collect())
     }
 
     /// The sinks that do not take usage. There are few.

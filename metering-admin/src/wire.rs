@@ -32,7 +32,7 @@ pub use accounts::{
 pub use arrivals::{ArrivalDocument, ArrivalsDocument, QuotedDocument, ScannedDocument, UnreadableDocument};
 pub use attention::{
     AttentionDocument, AttentionNextDocument, FailingSinkDocument, FailingWebhookDocument, NearestPlanDocument,
-    PaidBeforeDocument, RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
+    PaidBeforeDocument, RevokedPaymentDocument, RunwayDocument, UnclaimedDocument, UnpaidUsageDocument,
 };
 pub use audit::{AuditDocument, AuditEntryDocument, AuditOutcomeDocument};
 pub use credited::{AssignmentDetails, AssignmentDocument, PaymentRecordDocument, PaymentRecordsDocument};

@@ -8,6 +8,36 @@ use tempfile::{Builder, NamedTempFile};
 
 use crate::failure::Failure;
 
+/// The user id of root.
+#[cfg(unix)]
+const ROOT: u32 = 0;
+
+/// Who a new file belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Who ran the command, and is not root.
+    Maker,
+    /// The owner of its folder, although root ran the command.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nobody is root there"))]
+    Folder,
+    /// Root, who ran the command and whose folder it is in.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "nobody is root there"))]
+    Root,
+}
+
+impl Owner {
+    /// A sentence for whoever ran the command as root, after a space.
+    pub(crate) const fn note(self) -> &'static str {
+        match self {
+            Self::Maker => "",
+            Self::Folder => " It belongs to the owner of its folder.",
+            Self::Root => {
+                " It belongs to root, as its folder does: a server of another user can read it only as a credential."
+            }
+        }
+    }
+}
+
 /// A file being written, in the same directory as its target. Dropping it unfinished removes it.
 #[derive(Debug)]
 pub(crate) struct NewFile {
@@ -48,6 +78,47 @@ impl NewFile {
     /// The temporary path until the file is finished.
     pub(crate) fn partial(&self) -> &Path {
         self.partial.path()
+    }
+
+    /// If root made the file, gives it the owner and group of its folder, so that a server that runs as another user can
+    /// read it.
+    #[cfg(unix)]
+    pub(crate) fn give_to_folder(&self) -> Result<Owner, Failure> {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let (file, folder) = (self.partial.as_file(), directory_of(&self.target));
+        let failed = |error: io::Error| {
+            let advice = "run the command as that user";
+            Failure::Failed(format!("cannot give {} the owner of its folder: {error}; {advice}", self.target.display()))
+        };
+        if file.metadata().map_err(failed)?.uid() != ROOT {
+            return Ok(Owner::Maker);
+        }
+        let folder = fs::metadata(folder).map_err(failed)?;
+        if folder.uid() == ROOT {
+            return Ok(Owner::Root);
+        }
+        // Not by its path, where the folder's owner could have put a link to any other file.
+        fchown(file, Some(folder.uid()), Some(folder.gid())).map_err(failed)?;
+        Ok(Owner::Folder)
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn give_to_folder(&self) -> Result<Owner, Failure> {
+        Ok(Owner::Maker)
+    }
+
+    /// Gives the file the owner, group and mode of the one that it replaces.
+    #[cfg(unix)]
+    pub(crate) fn keep_access(&self, before: &fs::Metadata) -> io::Result<()> {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let file = self.partial.as_file();
+        fchown(file, Some(before.uid()), Some(before.gid()))?;
+        file.set_permissions(before.permissions())
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn keep_access(&self, _: &fs::Metadata) -> io::Result<()> {
+        Ok(())
     }
 
     /// The failure to report when writing fails.

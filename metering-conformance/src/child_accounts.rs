@@ -162,7 +162,7 @@ pub async fn a_closed_child_gives_its_credits_back(store: Verified<dyn FullStore
     assert!(store.child_account(&parent.id, &own.id).await.unwrap().unwrap().revoked_at.is_some());
 }
 
-/// A child is not closed while its card is charged: the payment could not be credited.
+/// A child is not closed while its card is charged: nobody could spend the credits.
 pub async fn a_child_that_is_paying_is_not_closed(store: Arc<dyn FullStore>) {
     let parent = customer(&*store, 1).await;
     let own = child(&*store, &parent).await;

@@ -20,7 +20,7 @@ use metering_core::usage::DayRange;
 use super::event_scene::reported;
 use super::sale::{Books, SOLD, after, credit, payment_by};
 use super::scene::{
-    BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, balance, charge, customer, racing,
+    BASE, MINUTE, NOON, Verified, accepted, account, assert_verified, balance, charge, customer, new_id, racing,
 };
 
 /// The amount paid, in cents.
@@ -88,6 +88,40 @@ pub async fn processor_payment_is_credited_once(store: Verified<dyn PaymentStore
     assert_eq!(credited(&*store, &other.id, "pi_1").await, Credited::TxUsed);
     assert_eq!(Books::read(&*store).await, books, "nothing changed");
     assert!(matches!(credited(&*store, &customer.id, "pi_2").await, Credited::Account(_)), "another payment");
+}
+
+/// A payment for a revoked account is credited, because its money was taken, and listed until all of it is reversed.
+pub async fn a_payment_for_a_revoked_account_is_credited_and_listed(store: Verified<dyn FullStore>) {
+    let (before, gone) = (customer(&*store, BASE).await, customer(&*store, BASE).await);
+    credited(&*store, &before.id, "pi_0").await;
+    store.revoke_account(&before.id, after(MINUTE)).await.unwrap();
+    store.revoke_account(&gone.id, NOON).await.unwrap();
+    let listed = async || {
+        let found = store.payments_of_revoked(10).await.unwrap();
+        found.iter().map(|record| (record.account.clone(), record.processor.clone())).collect::<Vec<_>>()
+    };
+    assert!(listed().await.is_empty(), "what was bought before is not listed");
+    for id in ["pi_1", "pi_2"] {
+        let outcome = credited(&*store, &gone.id, id).await;
+        assert_eq!(outcome, Credited::Account(account(&*store, &gone.id).await));
+        assert!(matches!(credited(&*store, &gone.id, id).await, Credited::Repeated(..)));
+    }
+    assert_eq!(credited(&*store, &new_id(), "pi_3").await, Credited::NoSuchAccount);
+    assert_eq!(balance(&*store, &gone.id).await, BASE + 2 * SOLD);
+    let [first, second] = ["pi_1", "pi_2"].map(|id| (gone.id.clone(), Some(reference(id))));
+    assert_eq!(listed().await, [second.clone(), first.clone()], "newest first");
+    assert_eq!(store.payments_of_revoked(1).await.unwrap().len(), 1);
+    // How much of the first payment is reversed, what is listed then
+    let table = [
+        (reversal("re_1", PAID / 4), vec![second.clone(), first.clone()]),
+        (reversal("re_2", PAID), vec![second.clone()]),
+        (end("re_2", PAID), vec![second, first]),
+    ];
+    for (change, expected) in table {
+        reversed(&*store, change.clone()).await;
+        assert_eq!(listed().await, expected, "{change:?}");
+    }
+    assert_eq!(balance(&*store, &gone.id).await, BASE + 2 * SOLD - SOLD / 4);
 }
 
 /// Of many concurrent reports of a payment, one credits it, even if they name different accounts.

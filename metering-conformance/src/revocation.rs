@@ -59,7 +59,7 @@ pub async fn a_revoked_account_keeps_its_records(store: Arc<dyn Store>) {
     assert_eq!(store.verify().await.unwrap().accounts, 1);
 }
 
-/// A revoked account cannot buy or be granted credits.
+/// A revoked account cannot be granted credits.
 pub async fn revoked_account_accepts_no_entry(store: Arc<dyn Store>) {
     let revoked = customer(&*store, 5).await;
     store.revoke_account(&revoked.id, NOON).await.unwrap();

@@ -22,9 +22,9 @@ mod reload;
 mod reload_handle;
 mod reports;
 mod routes;
-mod runways;
 mod session;
 mod sessions;
+mod shared_lists;
 
 use std::sync::Arc;
 

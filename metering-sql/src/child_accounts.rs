@@ -101,7 +101,7 @@ pub async fn move_credits(db: &mut dyn Executor, wanted: &CreditMove) -> Result<
     }
 }
 
-/// The payments of an account that are on their way, and could not be credited once it is revoked.
+/// The payments of an account that are on their way. Once it is revoked, they could not be credited, or not be spent.
 const PAYING: &str = "SELECT 1 FROM payment_authorization WHERE account = ?1 AND state = 'pending' \
      UNION ALL SELECT 1 FROM top_up_charge WHERE account = ?1 AND state = 'open'";
 

@@ -100,6 +100,16 @@ pub async fn payments(
     Ok(page_of_rows(rows, limit))
 }
 
+/// Payments of processors that were credited when their accounts were revoked already, and are not reversed.
+const OF_REVOKED: &str = "WHERE payment.processor IS NOT NULL AND payment.settlement = 'final' AND EXISTS ( \
+       SELECT 1 FROM account a WHERE a.id = payment.account AND a.revoked_at <= payment.recorded_at) \
+     ORDER BY payment.id DESC LIMIT ?1";
+
+/// The newest payments to refund, because their accounts are revoked, at most `limit`.
+pub async fn payments_of_revoked(db: &mut dyn Executor, limit: u32) -> Result<Vec<PaymentRecord>> {
+    list(db, OF_REVOKED, &values![limit]).await
+}
+
 /// Entries of one account before an id, at most `limit`. As in [`LISTED`](crate::ledger::LISTED), the account's own numbers
 /// of its entries are in an index.
 pub async fn entries(

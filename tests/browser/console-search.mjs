@@ -28,6 +28,7 @@ const WALLET = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
 /** What needs attention, made up: one of each. */
 const needs = (org) => ({
   unpaid: [],
+  to_refund: [],
   usage_sinks: [],
   unclaimed: [
     {

@@ -5,9 +5,11 @@ use metering_core::events::Delivery;
 use metering_core::money::{Credits, printed};
 use metering_core::offers::{AuthorizationRecord, AuthorizationState};
 use metering_core::operators::AccountRunway;
+use metering_core::payments::PaymentRecord;
 use metering_core::wire::WebhookDocument;
 use serde::{Deserialize, Serialize};
 
+use crate::payments::Token;
 use crate::wire::ArrivalDocument;
 
 /// Things that need attention, a page of each kind. Certificates, gas and chains are in the metrics and the health.
@@ -22,6 +24,9 @@ pub struct AttentionDocument {
     /// owe.
     #[serde(default)]
     pub unpaid: Vec<UnpaidUsageDocument>,
+    /// Payments that processors took for accounts that were revoked before, and that are not refunded, newest first.
+    #[serde(default)]
+    pub to_refund: Vec<RevokedPaymentDocument>,
     /// Webhooks whose next event waits because an attempt failed, the one that fails longest first.
     pub webhooks: Vec<FailingWebhookDocument>,
     /// Sinks that do not take usage, by name.
@@ -151,6 +156,23 @@ pub struct UnpaidUsageDocument {
     pub since: String,
 }
 
+/// A payment that a processor took for an account that was revoked before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RevokedPaymentDocument {
+    /// The account, which has the credits.
+    pub org_id: String,
+    /// The processor.
+    pub processor: String,
+    /// The processor's id of the payment.
+    pub processor_id: String,
+    /// The amount paid, such as `10 EUR`.
+    pub paid: String,
+    /// When it was credited, as RFC 3339.
+    #[cfg_attr(feature = "openapi", schema(format = DateTime))]
+    pub at: String,
+}
+
 /// An account that runs out of credits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -196,6 +218,22 @@ impl UnpaidUsageDocument {
             credits_used: record.credited()?,
             reason: failure.as_str().to_owned(),
             since: at.to_string(),
+        })
+    }
+}
+
+impl RevokedPaymentDocument {
+    /// `None` if no processor took it.
+    pub(crate) fn new(record: &PaymentRecord) -> Option<Self> {
+        let processor = record.processor.as_ref()?;
+        // A processor's currency does not depend on plans.
+        let paid = Token::of(&[], &record.payment.target()).amount(record.payment.amount).to_string();
+        Some(Self {
+            org_id: record.account.to_string(),
+            processor: processor.processor().to_owned(),
+            processor_id: processor.id().to_owned(),
+            paid,
+            at: record.recorded_at.to_string(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metering_admin::wire::SearchDocument;
+use metering_admin::wire::{RevokedPaymentDocument, SearchDocument};
 use metering_admin::{AdminError, Administration};
 use metering_core::charging::HoldId;
 use metering_core::clock::{Clock, SystemClock};
@@ -11,7 +11,7 @@ use metering_core::prices::NewPriceVersion;
 use metering_core::service::PaymentSettings;
 use metering_core::store::PriceStore;
 use metering_core::wire::ProcessorPaymentRequest;
-use metering_core::{Account, Charge, Credits, Service, SystemRandomness};
+use metering_core::{Account, Charge, Credits, Service, Store, SystemRandomness};
 use metering_sqlite::SqliteStore;
 
 fn scene() -> (Service, Administration) {
@@ -142,21 +142,45 @@ async fn a_list_newest_first_may_be_searched() {
     assert_eq!((found, page.next), (vec!["another-one", "one"], None));
 }
 
-#[tokio::test]
-async fn a_processors_payment_is_found_by_its_id() {
+/// A shop with a customer who paid ten euros at two processors.
+async fn shop() -> (Arc<SqliteStore>, Service, Administration, Account) {
     let store = Arc::new(SqliteStore::in_memory().unwrap());
     let service = Service::with_defaults(store.clone());
     let service = service.with_payments(store.clone(), Default::default(), PaymentSettings::default());
-    let administration = Administration::new(store);
+    let administration = Administration::new(store.clone());
     let (account, _) = service.open_account("my-agent", credits("1")).await.unwrap();
     for processor in ["stripe", "paddle"] {
-        let paid: ProcessorPaymentRequest = serde_json::from_value(serde_json::json!({
-            "processor": processor, "id": "pi_1", "org_id": account.id.as_str(),
-            "amount": "10.00", "currency": "EUR", "credits": 100,
-        }))
-        .unwrap();
-        service.payments().credit_from_processor(&paid).await.unwrap();
+        service.payments().credit_from_processor(&paid(&account, processor, "pi_1")).await.unwrap();
     }
+    (store, service, administration, account)
+}
+
+fn paid(account: &Account, processor: &str, id: &str) -> ProcessorPaymentRequest {
+    serde_json::from_value(serde_json::json!({
+        "processor": processor, "id": id, "org_id": account.id.as_str(),
+        "amount": "10.00", "currency": "EUR", "credits": 100,
+    }))
+    .unwrap()
+}
+
+#[tokio::test]
+async fn payments_for_revoked_accounts_are_to_be_refunded() {
+    let (store, service, administration, _) = shop().await;
+    let (gone, _) = service.open_account("gone", credits("1")).await.unwrap();
+    store.revoke_account(&gone.id, gone.created_at).await.unwrap();
+    assert!(administration.payments_to_refund(10).await.unwrap().is_empty());
+    let credited = service.payments().credit_from_processor(&paid(&gone, "paddle", "pi_2")).await.unwrap();
+    assert!(credited.account_revoked);
+    let listed = administration.payments_to_refund(10).await.unwrap();
+    let [RevokedPaymentDocument { org_id, processor, processor_id, paid: amount, .. }] = &listed[..] else {
+        panic!("{listed:?}")
+    };
+    assert_eq!([org_id, processor, processor_id, amount], [gone.id.as_str(), "paddle", "pi_2", "10 EUR"]);
+}
+
+#[tokio::test]
+async fn a_processors_payment_is_found_by_its_id() {
+    let (_, _, administration, _) = shop().await;
     for (text, processor) in [("stripe:pi_1", "stripe"), ("paddle:pi_1", "paddle"), ("pi_1", "stripe")] {
         let found = administration.search(text, None).await.unwrap();
         let processors: Vec<_> = found.payments.iter().map(|payment| payment.processor.as_deref()).collect();

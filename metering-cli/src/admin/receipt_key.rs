@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use metering_config::server::read_key_ring;
@@ -33,8 +33,8 @@ enum Command {
 /// Create a file with a new key. A file that exists is not replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The file is readable by its owner only. Name it in receipts.key_file. Whoever has it can sign receipts in the name of the
-service.
+The file is readable by its owner only. If root runs the command, that is the owner of its folder. Name it in
+receipts.key_file. Whoever has it can sign receipts in the name of the service.
 
 Example:
   metering admin receipt-key create /etc/metering/receipts.pem")]
@@ -76,8 +76,9 @@ impl CreateArgs {
                 "{file} exists, and receipts may be signed with its keys; {advice}"
             )));
         }
-        let kid = key_file::create(&self.file)?;
-        Ok(writeln!(out, "Created {file} with key {kid}. Set receipts.key_file to it, and reload the server.")?)
+        let (kid, owner) = key_file::create(&self.file)?;
+        let note = owner.note();
+        Ok(writeln!(out, "Created {file} with key {kid}.{note} Set receipts.key_file to it, and reload the server.")?)
     }
 }
 
@@ -93,26 +94,14 @@ impl RotateArgs {
         let pem = key.to_pem().map_err(unwritable)?;
         let mut new = NewFile::next_to(&file, true)?;
         let written = new.write_all(earlier.as_bytes()).and_then(|()| new.write_all(pem.as_bytes()));
-        let kept = written.and_then(|()| keep_access(new.partial(), &before));
+        // The server must be able to read it.
+        let kept = written.and_then(|()| new.keep_access(&before));
         kept.map_err(|error| new.cannot_write(&error))?;
         new.finish()?;
         let (kid, count) = (key.public(), published.iter().count());
         let keys = if count == 1 { "earlier key stays" } else { "earlier keys stay" };
         Ok(writeln!(out, "Key {kid} signs once the servers have reloaded the file; {count} {keys} published.")?)
     }
-}
-
-/// Gives a file the owner and mode of the one that it replaces: the server must be able to read it.
-#[cfg(unix)]
-fn keep_access(file: &Path, before: &fs::Metadata) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, chown};
-    chown(file, Some(before.uid()), Some(before.gid()))?;
-    fs::set_permissions(file, before.permissions())
-}
-
-#[cfg(not(unix))]
-fn keep_access(_: &Path, _: &fs::Metadata) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]

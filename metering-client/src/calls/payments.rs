@@ -103,7 +103,8 @@ call! {
     /// Credit a payment that a processor took
     ///
     /// For a checkout of your own. A payment is named by its processor and the processor's id, and is credited once,
-    /// however often it is sent; the same id on other terms is a `conflict`. Exists only if the operator has configured
+    /// however often it is sent; the same id on other terms is a `conflict`. A revoked account is credited too
+    /// (`account_revoked`): refund such a payment, and report the refund. Exists only if the operator has configured
     /// `billing.payments_secret`, which is sent like the billing secret.
     CreditPayment("credit_payment") = POST "/internal/payments" in "internal" for BILLING;
     takes((), ProcessorPaymentRequest);

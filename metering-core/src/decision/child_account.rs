@@ -129,7 +129,7 @@ fn moved<K>(parent: (K, Account), child: (K, Account), amount: Credits, at: Time
 
 /// Decides [`ChildAccountStore::close_child`](crate::store::ChildAccountStore::close_child), and returns the entries to
 /// write, if the child has credits. It is then revoked. `is_paying` says whether a payment of the child is in progress:
-/// it could not be credited after the close.
+/// after the close, it could not be credited, or not be spent.
 ///
 /// Refused, in this order: [`ChildClosed::NoSuchChild`]; [`ChildClosed::InProgress`]; [`ChildClosed::Paying`];
 /// [`ChildClosed::Owes`]; [`ChildClosed::HasOwn`]; [`ChildClosed::OutOfRange`].

@@ -40,7 +40,15 @@ pub struct CreditChanges<K> {
 /// precedence ([`QuotePrecedence`]), or does not pay the account's own one although it must;
 /// [`PaymentCredited::OutOfRange`].
 pub fn credit_payment<K>(credit: PaymentCredit, facts: CreditFacts<K>) -> Decided<CreditChanges<K>, PaymentCredited> {
-    let Some((row, account)) = active(facts.account) else { return Decided::Refused(PaymentCredited::NoSuchAccount) };
+    credit_even_if_revoked(credit, CreditFacts { account: active(facts.account), ..facts })
+}
+
+/// Decides like [`credit_payment`], but also credits a revoked account.
+pub(super) fn credit_even_if_revoked<K>(
+    credit: PaymentCredit,
+    facts: CreditFacts<K>,
+) -> Decided<CreditChanges<K>, PaymentCredited> {
+    let Some((row, account)) = facts.account else { return Decided::Refused(PaymentCredited::NoSuchAccount) };
     if let Some(record) = facts.record {
         let repeated = record.account == account.id && record.used_as != PaymentUse::PaySignup;
         return Decided::Refused(if repeated {

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::Decided;
-use super::credit::{CreditChanges, CreditFacts, credit_payment};
+use super::credit::{CreditChanges, CreditFacts, credit_even_if_revoked};
 use super::entry::EntryChanges;
 use crate::access::account::Account;
 use crate::chains::units::TokenUnits;
@@ -27,14 +27,20 @@ pub struct LoggedAction {
 }
 
 /// Decides [`PaymentStore::credit_processor_payment`](crate::PaymentStore::credit_processor_payment): as
-/// [`credit_payment`], with the processor in the record, and an entry for the audit log.
+/// [`credit_payment`](super::credit_payment), with the processor in the record, and an entry for the audit log.
+///
+/// A revoked account is credited too. The processor has the money, so the payment must be in the books, or its refund
+/// could not be. Nobody can spend the credits; [`OperatorStore::payments_of_revoked`] lists the payment until it is
+/// refunded.
+///
+/// [`OperatorStore::payments_of_revoked`]: crate::store::OperatorStore::payments_of_revoked
 pub fn credit_processor_payment<K>(
     credit: PaymentCredit,
     processor: &ProcessorRef,
     facts: CreditFacts<K>,
 ) -> Decided<(CreditChanges<K>, LoggedAction), PaymentCredited> {
     let (account, amount, now) = (credit.account.clone(), credit.entry.amount, credit.now);
-    match credit_payment(credit, facts) {
+    match credit_even_if_revoked(credit, facts) {
         Decided::Refused(refusal) => Decided::Refused(refusal),
         Decided::Accepted(mut changes) => {
             changes.record.processor = Some(processor.clone());

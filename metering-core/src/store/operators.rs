@@ -152,6 +152,12 @@ pub trait OperatorStore: Store {
     /// Reads the daily totals of those days, of all accounts. Looks only at the 10,000 accounts that used most.
     async fn accounts_running_out(&self, days: DayRange, limit: u32) -> Result<Vec<AccountRunway>, StoreError>;
 
+    /// The payments that processors took for accounts that were revoked before, and that are not reversed as a whole,
+    /// newest first, at most `limit`. Nobody can spend their credits: they are to be refunded.
+    ///
+    /// Reads all payments of processors.
+    async fn payments_of_revoked(&self, limit: u32) -> Result<Vec<PaymentRecord>, StoreError>;
+
     /// The deliveries that keep the next events from their webhooks because an attempt failed, after a cursor, at most
     /// `limit`, longest-retried first.
     async fn failing_deliveries(&self, after: Option<&Cursor>, limit: u32) -> Result<Page<Delivery>, StoreError>;

@@ -131,6 +131,9 @@ pub trait PaymentStore: Store {
 
     /// Credits a payment that a processor took, as [`PaymentStore::credit_payment`] does, and logs it. The payment's
     /// transaction is that of `processor` ([`ProcessorRef::tx`]), so each is credited once.
+    ///
+    /// A revoked account is credited too
+    /// ([`credit_processor_payment`](crate::backend::decision::credit_processor_payment)).
     async fn credit_processor_payment(
         &self,
         credit: PaymentCredit,
@@ -387,7 +390,7 @@ pub enum PaymentCredited {
     TxUsed,
     /// An open quote expects this payment, or no open quote of the account does ([`QuotePrecedence::OwnQuote`]).
     BelongsToQuote,
-    /// There is no such account, or it is revoked.
+    /// There is no such account, or it is revoked. Processors' payments are credited to revoked accounts.
     NoSuchAccount,
     /// The balance or a total would be out of range.
     OutOfRange,

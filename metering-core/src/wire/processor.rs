@@ -61,6 +61,9 @@ pub struct ProcessorPaymentResponse {
     pub receipt_number: String,
     /// Whether the payment had already been credited.
     pub already_credited: bool,
+    /// Whether the account is revoked, so that nobody can spend the credits: refund the payment, and report the refund.
+    #[serde(default)]
+    pub account_revoked: bool,
 }
 
 /// The body of `POST /internal/payments/reversals`.

@@ -10,8 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use super::oidc::Oidc;
 use super::reload_handle::Reload;
-use super::runways::Runways;
 use super::sessions::Sessions;
+use super::shared_lists::SharedLists;
 use crate::api::app::App;
 use crate::config::Config;
 use crate::http::Document;
@@ -41,7 +41,7 @@ pub(crate) struct AdminApp {
     pub(super) started_at: Timestamp,
     /// Held while a verification reads the whole database.
     pub(super) verifying: Arc<tokio::sync::Mutex<()>>,
-    pub(super) runways: Arc<Runways>,
+    pub(super) shared_lists: Arc<SharedLists>,
     /// Held while a rehearsal reads the usage of all accounts.
     pub(super) rehearsing: Arc<tokio::sync::Mutex<()>>,
 }
@@ -79,7 +79,7 @@ impl AdminApp {
             error_links,
             started_at: app.clock.now(),
             verifying: Arc::default(),
-            runways: Arc::default(),
+            shared_lists: Arc::default(),
             rehearsing: Arc::default(),
             app,
         }

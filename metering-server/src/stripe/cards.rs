@@ -3,7 +3,7 @@
 //! Stripe's ids of customers and cards must not be logged.
 
 use metering_core::payments::{AutoTopUp, SavedCard, TopUpCharge, TopUpStop};
-use metering_core::store::AutoTopUpChange;
+use metering_core::store::{AutoTopUpChange, AutoTopUpSet};
 use metering_core::{AccountId, Error};
 
 use super::api::{ApiError, Card, PaymentFailure, PaymentIntent, PaymentMethod};
@@ -36,7 +36,9 @@ impl Stripe {
             return Ok(());
         }
         let card = SavedCard { customer: owner, method, brand, last4 };
-        self.store.set_auto_top_up(&account, AutoTopUpChange::Card(Some(card))).await.map_err(Error::from)?;
+        let saved = self.store.set_auto_top_up(&account, AutoTopUpChange::Card(Some(card))).await;
+        // A revoked account can pay, but its card is never charged again.
+        let AutoTopUpSet::Set(_) = saved.map_err(Error::from)? else { return Ok(()) };
         tracing::info!(%account, "saved a card");
         if let Some(SavedCard { method, .. }) = before
             && let Err(error) = self.api.detach(&method).await

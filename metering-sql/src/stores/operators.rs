@@ -49,6 +49,7 @@ macro_rules! operator_store {
             read payments_by_receipt(number: &ReceiptNumber) -> Vec<PaymentRecord> = search::payments_by_receipt;
             read payment_by_number(number: &ConsecutiveNumber) -> Option<PaymentRecord> = search::payment_by_number;
             snapshot accounts_running_out(days: DayRange, limit: u32) -> Vec<AccountRunway> = runways::shortest;
+            read payments_of_revoked(limit: u32) -> Vec<PaymentRecord> = newest::payments_of_revoked;
             read failing_deliveries(after: ?Cursor, limit: u32) -> Page<Delivery> = search::failing_deliveries;
         }
     };

@@ -114,6 +114,12 @@ async fn open(location: &Location, config: &Config, findings: &mut Findings) {
         let advice = "`metering admin payments list` finds them, older ones with --from-block; then assign them";
         findings.warning("payments", format_args!("unclaimed payments: {count}"), advice);
     }
+    if let Ok(to_refund) = database.store().payments_of_revoked(u32::MAX).await
+        && !to_refund.is_empty()
+    {
+        let advice = "refund them at their processor; the console and the accounts' ledgers name them";
+        findings.warning("payments", format_args!("payments taken for revoked accounts: {}", to_refund.len()), advice);
+    }
 }
 
 async fn clock(database: &Database, findings: &mut Findings) {

@@ -13,6 +13,7 @@ use super::signer::{Signer, verifier};
 use crate::admin::session::Session;
 use crate::confirm::confirm;
 use crate::failure::Failure;
+use crate::new_file::Owner;
 use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
@@ -21,8 +22,8 @@ use crate::table::write_pairs;
 #[command(after_help = "\
 From now on, every posting goes into the log. A server appends to the log and signs it; set its log.key_file to the
 file. Clients trust the log by its verifier key: publish it somewhere outside the service. The file is readable by its
-owner only, and belongs to whoever runs the command. Keep it out of backups of the database: otherwise anyone who
-restores one could sign a shorter log. Charges wait while the funds of all accounts are recorded. On PostgreSQL, first
+owner only. If root runs the command, that is the owner of its folder. Keep it out of backups of the database: otherwise
+anyone who restores one could sign a shorter log. Charges wait while the funds of all accounts are recorded. On PostgreSQL, first
 stop all servers of earlier versions: their charges would be missing from the log.
 
 Examples:
@@ -130,7 +131,8 @@ impl NewEpochArgs {
 struct Begun {
     epoch: LogEpoch,
     verifier: VerifierKey,
-    created_key_file: bool,
+    /// The owner of the key's file, if it is new.
+    created: Option<Owner>,
 }
 
 /// An epoch to begin, after the one with a number.
@@ -145,22 +147,23 @@ struct Beginning {
 impl Beginning {
     async fn run(self, signer: &Signer, administration: &Administration, action: &Action) -> Result<Begun, Failure> {
         let Self { origin, reason, after, previous } = self;
-        let created_key_file = !signer.exists();
-        let verifier = verifier(&origin, signer.key_or_new()?)?;
+        let (key, created) = signer.key_or_new()?;
+        let verifier = verifier(&origin, key)?;
         let epoch = administration.begin_log(action, origin, reason, after, previous).await?;
-        Ok(Begun { epoch, verifier, created_key_file })
+        Ok(Begun { epoch, verifier, created })
     }
 }
 
 impl Begun {
     fn write(&self, out: &mut dyn Write, format: &Format, signer: &Signer) -> Result<(), Failure> {
-        let Self { epoch: LogEpoch { number, origin, .. }, verifier, created_key_file } = self;
+        let Self { epoch: LogEpoch { number, origin, .. }, verifier, created } = self;
         if format.json {
-            let (verifier_key, created_key_file) = (verifier.to_string(), *created_key_file);
+            let (verifier_key, created_key_file) = (verifier.to_string(), created.is_some());
             return write_json(out, &Document { epoch: *number, origin, verifier_key, created_key_file });
         }
-        if *created_key_file {
-            writeln!(out, "Created {}. Set log.key_file of the servers to it.\n", signer.file.display())?;
+        if let Some(owner) = created {
+            let (file, note) = (signer.file.display(), owner.note());
+            writeln!(out, "Created {file}.{note} Set log.key_file of the servers to it.\n")?;
         }
         let lines: [(&str, &dyn Display); 3] = [("Epoch", number), ("Origin", origin), ("Verifier key", verifier)];
         write_pairs(out, &lines)

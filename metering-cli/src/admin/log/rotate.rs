@@ -13,6 +13,7 @@ use super::signer::verifier;
 use crate::admin::key_file;
 use crate::admin::session::Session;
 use crate::failure::Failure;
+use crate::new_file::Owner;
 use crate::output::{Format, write_json};
 use crate::table::write_pairs;
 
@@ -21,7 +22,8 @@ use crate::table::write_pairs;
 #[command(after_help = "\
 Prints the new verifier key, and what to set in the configuration and when. While servers have both files, checkpoints
 have the signatures of both keys, so clients that know either accept them. The old file is not changed. The new one also
-has the public keys of the old one, so that earlier statements stay verifiable. A stolen key cannot be rotated like that:
+has the public keys of the old one, so that earlier statements stay verifiable. It is readable by its owner only: if root
+runs the command, the owner of its folder. A stolen key cannot be rotated like that:
 begin a new epoch with `metering admin log new-epoch`, and name a file that does not exist yet.
 
 Example:
@@ -65,7 +67,7 @@ impl RotateArgs {
             let problem = "has another key than the one that signs the log: name log.key_file of the servers";
             return Err(Failure::Conflict(format!("{} {problem}", self.old.display())));
         }
-        let key = key_file::create_after(&self.new, &old.published())?;
+        let (key, owner) = key_file::create_after(&self.new, &old.published())?;
         let document = Document {
             verifier_key: verifier(&epoch.origin, key)?.to_string(),
             previous_verifier_key: previous.to_string(),
@@ -73,14 +75,14 @@ impl RotateArgs {
             key_file: shown(&self.new),
             previous_key_file: shown(&self.old),
         };
-        if self.format.json { write_json(out, &document) } else { document.write(out) }
+        if self.format.json { write_json(out, &document) } else { document.write(out, owner) }
     }
 }
 
 impl Document {
-    fn write(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    fn write(&self, out: &mut dyn Write, owner: Owner) -> Result<(), Failure> {
         let Self { origin, verifier_key, previous_verifier_key, key_file, previous_key_file } = self;
-        writeln!(out, "Created {key_file}. Nothing is signed with it yet.\n")?;
+        writeln!(out, "Created {key_file}.{} Nothing is signed with it yet.\n", owner.note())?;
         let lines: [(&str, &dyn Display); 3] =
             [("Origin", origin), ("New verifier key", verifier_key), ("Old verifier key", previous_verifier_key)];
         write_pairs(out, &lines)?;

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use crate::admin::key_file;
 use crate::admin::session::Session;
 use crate::failure::Failure;
+use crate::new_file::Owner;
 
 /// The key and the public URL of a log.
 #[derive(Debug, Args)]
@@ -47,12 +48,13 @@ impl Signer {
         self.file.symlink_metadata().is_ok()
     }
 
-    /// The key in the file, which is created if it does not exist.
-    pub(super) fn key_or_new(&self) -> Result<PublicKey, Failure> {
+    /// The key in the file. If the file does not exist, it is created, and has this owner.
+    pub(super) fn key_or_new(&self) -> Result<(PublicKey, Option<Owner>), Failure> {
         if !self.exists() {
-            return key_file::create(&self.file);
+            let (key, owner) = key_file::create(&self.file)?;
+            return Ok((key, Some(owner)));
         }
-        Ok(read_key_ring(&self.file).map_err(Failure::Failed)?.signing().public())
+        Ok((read_key_ring(&self.file).map_err(Failure::Failed)?.signing().public(), None))
     }
 }
 

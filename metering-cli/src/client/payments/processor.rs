@@ -160,6 +160,9 @@ impl CreditArgs {
         if credited.already_credited {
             notice("The payment was credited before; nothing changed.");
         }
+        if credited.account_revoked {
+            notice("The account is revoked: refund the payment, and report that with `metering payments reverse`.");
+        }
         Ok(())
     }
 }

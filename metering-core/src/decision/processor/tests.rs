@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::scene::{NOW, account, payment, purchase, record, sold};
+use super::super::scene::{NOW, account, payment, purchase, record, revoked, sold};
 use super::*;
 use crate::payments::payment::PaymentUse;
 use crate::store::QuotePrecedence;
@@ -226,9 +226,9 @@ fn the_first_reason_refuses() {
     assert!(reverse_processor_payment(change("re_1", None, false), nobodys).is_err());
 }
 
-#[test]
-fn a_credit_has_its_processor_in_record_and_audit_log() {
-    let credit = PaymentCredit {
+/// A credit of five atoms.
+fn credit() -> PaymentCredit {
+    PaymentCredit {
         account: account().id,
         payment: payment(reference("pi_1").tx()),
         used_as: PaymentUse::Processor,
@@ -238,9 +238,27 @@ fn a_credit_has_its_processor_in_record_and_audit_log() {
         link_payer: false,
         quotes: QuotePrecedence::Account,
         now: NOW,
+    }
+}
+
+#[test]
+fn a_revoked_account_is_credited_with_money_that_was_taken() {
+    let credited = |account: Option<Account>, record: Option<PaymentRecord>| {
+        let facts = CreditFacts { account: account.map(|account| (1, account)), record, quote: None };
+        credit_processor_payment(credit(), &reference("pi_1"), facts)
     };
+    let Decided::Accepted((changes, _)) = credited(Some(revoked()), None) else { panic!("nothing refuses it") };
+    let after = changes.posted.account;
+    assert_eq!((after.totals.balance.atoms(), after.revoked_at), (account().totals.balance.atoms() + 5, Some(NOW)));
+    let repeated = PaymentCredited::Repeated(revoked(), Box::new(paid()));
+    assert_eq!(credited(Some(revoked()), Some(paid())), Decided::Refused(repeated));
+    assert_eq!(credited(None, None), Decided::Refused(PaymentCredited::NoSuchAccount));
+}
+
+#[test]
+fn a_credit_has_its_processor_in_record_and_audit_log() {
     let facts = CreditFacts { account: Some((1, account())), record: None, quote: None };
-    let Decided::Accepted((changes, action)) = credit_processor_payment(credit, &reference("pi_1"), facts) else {
+    let Decided::Accepted((changes, action)) = credit_processor_payment(credit(), &reference("pi_1"), facts) else {
         panic!("nothing refuses it")
     };
     assert_eq!(changes.record.processor, Some(reference("pi_1")));

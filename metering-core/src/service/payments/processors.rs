@@ -35,6 +35,9 @@ struct Sold {
 impl Payments<'_> {
     /// Credits a payment that a processor took. The same payment sent again changes nothing.
     ///
+    /// A revoked account is credited too, since the money was taken: refund the payment at its processor, and report the
+    /// refund.
+    ///
     /// ```
     /// use metering_core::service::PaymentSettings;
     /// use metering_core::wire::{ProcessorPaymentRequest, ProcessorReversalRequest};
@@ -86,7 +89,13 @@ impl Payments<'_> {
         let credit = credit(&processor, account, currency, amount, &sold, self.access.now());
         let plan_id = sold.plan_id.clone();
         match self.state.store()?.credit_processor_payment(credit, processor.clone()).await? {
-            PaymentCredited::Account(account) => Ok(response(&account, &processor, sold.credits, plan_id, false)),
+            PaymentCredited::Account(account) => {
+                if account.revoked_at.is_some() {
+                    let (account, payment, at) = (&account.id, processor.id(), processor.processor());
+                    tracing::warn!(%account, payment, at, "a payment was credited to a revoked account; refund it");
+                }
+                Ok(response(&account, &processor, sold.credits, plan_id, false))
+            }
             PaymentCredited::Repeated(account, record) => {
                 let added = self.added_by(&account, &processor.tx()).await?;
                 let terms = [
@@ -344,6 +353,7 @@ fn response(
         plan_id,
         receipt_number: ReceiptNumber::of(&processor.tx()).to_string(),
         already_credited,
+        account_revoked: account.revoked_at.is_some(),
     }
 }
 

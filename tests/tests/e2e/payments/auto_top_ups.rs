@@ -112,6 +112,32 @@ fn a_declined_card_is_charged_again_only_when_its_owner_says_so() {
 }
 
 #[test]
+fn a_top_up_of_an_account_revoked_meanwhile_is_in_the_books() {
+    let Some(saved) = Saved::open() else { return };
+    let shop = &saved.shop;
+    let _ = shop.stripe.act("lose", &json!({"responses": 1000}));
+    saved.turn_on();
+    saved.spend("51");
+    until("the card is charged", || saved.charges().len() == 1);
+    let _ = shop.site.admin_json(&["account", "revoke", &shop.account.org_id, "--yes"]);
+    let charge = saved.charges()[0].clone();
+    for _ in 0..2 {
+        shop.taken("payment_intent.succeeded", &charge);
+    }
+    let records = shop.site.admin_json(&["payments", "records"])["payments"].clone();
+    let ids: Vec<_> = records.as_array().unwrap().iter().map(|record| &record["processor_id"]).collect();
+    assert_eq!(ids, [&saved.session["payment_intent"], &charge["id"]]);
+    let doctor = || shop.site.admin(&["doctor", "--json"]).stdout;
+    assert!(doctor().contains("payments taken for revoked accounts: 1"), "{}", doctor());
+
+    // Somebody refunds it in Stripe's dashboard.
+    let refund = json!({"payment_intent": charge["id"], "amount": 1000});
+    shop.taken("refund.created", &shop.stripe.act("refund", &refund));
+    assert!(!doctor().contains("revoked accounts"), "{}", doctor());
+    assert_eq!(shop.site.admin(&["verify"]).code, Some(0));
+}
+
+#[test]
 fn a_removed_card_is_removed_at_the_processor_too() {
     let Some(saved) = Saved::open() else { return };
     let shop = &saved.shop;

@@ -139,6 +139,22 @@ fn wrong_reports_credit_nothing_and_say_what_to_do() {
 }
 
 #[test]
+fn a_payment_for_a_revoked_account_is_credited_and_reported_as_such() {
+    let shop = Shop::open();
+    let pay = |id: &str| shop.checkout().post(PAY, &shop.paid(id)).expect(200).json();
+    assert_eq!(pay("txn_1")["account_revoked"], false);
+    let _ = shop.site.admin_json(&["account", "revoke", &shop.account.org_id, "--yes"]);
+    for already in [false, true] {
+        let paid = pay("txn_2");
+        let shown = ["credit_balance", "account_revoked", "already_credited"].map(|name| &paid[name]);
+        assert_eq!(json!(shown), json!([200, true, already]));
+    }
+    let reverse = json!({"processor": "paddle", "id": "adj_1", "payment_id": "txn_2"});
+    assert_eq!(shop.checkout().post(REVERSE, &reverse).expect(200).json()["credit_balance"], 100);
+    assert_eq!(shop.site.admin(&["verify"]).code, Some(0));
+}
+
+#[test]
 fn refunds_and_disputes_take_credits_back_and_return_them() {
     let shop = Shop::open();
     let reverse = |body: &Value| shop.checkout().post(REVERSE, body);

@@ -44,6 +44,7 @@ export function attention({ counts, health, isWhole = false }) {
     put("found", [
       ...KINDS.flatMap((kind) => listed(kind, known.attention)),
       ...first(unpaid(known.attention.unpaid), most, "unpaid", "Not paid"),
+      ...first(refunds(known.attention.to_refund), most, "refund", "Refund"),
       ...first(sinks(known.attention.usage_sinks), most, "sink", "Sink"),
     ]);
   // The items of a kind, and what leads to the rest of them.
@@ -87,7 +88,7 @@ export function attention({ counts, health, isWhole = false }) {
 }
 
 const item = (kind, words, ...content) => h("li", { "data-attention": kind }, h("span", { class: `tag ${TAGS[kind] ?? "tag-warn"}` }, words), h("span", {}, ...content));
-const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent", unpaid: "tag-bad" };
+const TAGS = { service: "tag-bad", chain: "tag-bad", webhook: "tag-bad", payment: "tag-accent", unpaid: "tag-bad", refund: "tag-bad" };
 
 /** The first of some items, and how many more there are, with a link to all. `isMore` if the items are not all, and only `count` knows how many. */
 function first(items, most, kind, words, { count = null, isMore = false } = {}) {
@@ -140,6 +141,12 @@ function history({ payer_address: payer }, [last]) {
 function unpaid(payments) {
   return payments.map(({ org_id: id, payer_address: payer, credits_used: used, reason, since }) =>
     item("unpaid", "Not paid", "Wallet ", h("span", { class: "mono break" }, payer), " was served for ", figure(used), " credits and its payment failed (", reason, ") on ", time(since), " UTC. It gets no further requests on credit. ", h("a", { href: `#/accounts/${id}` }, "Its account", h("span", { class: "quietly-there" }, ` ${id}`))),
+  );
+}
+
+function refunds(payments = []) {
+  return payments.map(({ org_id: id, processor, processor_id: payment, paid: amount, at }) =>
+    item("refund", "Refund", h("strong", {}, amount), ", payment ", h("span", { class: "mono break" }, payment), ` at ${processor}, was taken on `, time(at), " UTC for an account that is revoked. Refund it there. ", h("a", { href: `#/accounts/${id}` }, "Its account", h("span", { class: "quietly-there" }, ` ${id}`))),
   );
 }
 

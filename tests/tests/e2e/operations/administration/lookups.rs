@@ -68,7 +68,7 @@ fn nothing_needs_attention_at_first() {
     let console = Console::start();
     let attention = || console.viewer().get("/admin/attention").expect(200).json();
     let nothing = attention();
-    for kind in ["unclaimed", "webhooks", "running_out"] {
+    for kind in ["unclaimed", "to_refund", "webhooks", "running_out"] {
         assert_eq!(nothing[kind], json!([]), "{kind}");
     }
     let _ = Client::new(console.admin).get("/admin/attention").expect(401);
