@@ -47,6 +47,7 @@ async function asksForNothing(page, recipient, confirmations) {
     const words = await page.innerText("main");
     assert.ok(!words.toLowerCase().includes(recipient.toLowerCase()), `the address is still there: ${words}`);
     assert.match(words, confirmations);
+    assert.ok(!words.includes("shares its address"), `a finished step says what it will do: ${words}`);
     assert.match(words, /Seen: 0x[0-9a-f]{8}…/);
     if (reloads) await page.reload();
   }
@@ -152,6 +153,8 @@ export const buying = {
     await pay.click();
     const sent = await step(page, "send", "done");
     assert.match(sent, /(Sent|Seen): 0x[0-9a-f]{8}…[0-9a-f]{8}/);
+    const from = accounts[1].toLowerCase();
+    assert.equal((await step(page, "wallet", "done")).trim(), `Wallet ${from.slice(0, 6)}…${from.slice(-4)} connected.`, "a finished step says what happened");
     const link = page.locator("[data-step=send] a");
     assert.match(await link.getAttribute("href"), new RegExp(`^${explorer}/tx/0x[0-9a-f]{64}$`));
     assert.equal(await link.getAttribute("rel"), "noopener noreferrer");

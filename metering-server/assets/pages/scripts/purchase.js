@@ -7,7 +7,7 @@ import { OVERDUE_MS, follow, pay } from "/assets/payment.js";
 import { qrCode } from "/assets/qr.js";
 import { copyButton } from "/assets/secret.js";
 import { rememberedPayment } from "/assets/session.js";
-import { stepList, transaction } from "/assets/steps.js";
+import { connected, stepList, transaction } from "/assets/steps.js";
 import { choose, onWallets, wallet, wallets } from "/assets/wallet.js";
 
 const TICK_MS = 1_000;
@@ -25,11 +25,17 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   const hasWallet = wallets().length > 0;
   const toSend = (opening) => [opening, h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`];
   const asked = toSend(hasWallet || sent ? "It asks you to send exactly " : "You send exactly ");
-  const steps = stepList({
+  const planned = {
     ...(hasWallet || sent ? { wallet: "Your wallet shares its address with this page. Nothing to sign." } : {}),
     send: asked,
     confirm: `Wait for ${quote.required} ${plural(quote.required, "confirmation")}.`,
     credit: `You get ${sum} and a receipt.`,
+  };
+  const steps = stepList(planned, {
+    // Unless this page's wallet paid, whose address is known.
+    wallet: "The payment was sent from elsewhere.",
+    confirm: `Confirmed: ${quote.required} of ${quote.required} confirmations.`,
+    credit: `You got ${sum} and a receipt.`,
   });
   const heading = h("h2", { tabindex: "-1", id: "purchase-title" });
   const preview = h("h3", {}, "What happens");
@@ -134,7 +140,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     }, OVERDUE_MS);
     signal.addEventListener("abort", () => clearTimeout(overdue));
     abandon.replaceChildren(forget(payment));
-    steps.say("wallet", "done", from ?? "");
+    steps.say("wallet", "done", undefined, from ? connected(from) : undefined);
     steps.say("send", "done", ["Sent: ", transaction(hash, chain.explorer_url && `${chain.explorer_url}/tx/${hash}`)]);
     steps.say("confirm", "now", "Waiting for the payment to be in a block.");
   }
@@ -147,7 +153,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
       steps.say("send", "done", ["Removed from the chain: ", transaction(seen.tx_hash, seen.explorer_url)]);
       steps.say("confirm", "now", "Waiting for the payment to be in a block again.");
     } else if (wasSeen) {
-      if (!isSent) steps.say("send", "", "");
+      if (!isSent) for (const step of ["wallet", "send"]) steps.say(step, "", "");
       steps.say("confirm", "now", "The payment is no longer in a block. Waiting for it to be in one again. Pay again only if your wallet shows that it failed or was replaced.");
     } else if (!isSent) {
       steps.say("confirm", "", "Waiting for the payment. It is detected automatically.");
@@ -171,7 +177,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     steps.say("send", "done", ["Seen: ", transaction(seen.tx_hash, seen.explorer_url)]);
     const isPaid = seen.status === "paid";
     const isConfirmed = isPaid || BigInt(seen.confirmations) >= BigInt(seen.required);
-    steps.say("confirm", isConfirmed ? "done" : "now", isPaid ? "" : `${seen.confirmations} of ${seen.required} confirmations.`);
+    steps.say("confirm", isConfirmed ? "done" : "now", isConfirmed ? "" : `${seen.confirmations} of ${seen.required} confirmations.`);
     steps.say("credit", isPaid ? "done" : isConfirmed ? "now" : "");
   }
 
