@@ -41,7 +41,7 @@ async function asksForNothing(page, recipient, confirmations) {
   for (const reloads of [true, false]) {
     await page.waitForSelector('#purchase[data-state="seen"]');
     assert.equal(await page.innerText("#purchase-title"), "Payment seen");
-    for (const hidden of ["#other-wallet", "[data-action=pay]", "[data-action=back]", "[data-action=renew]", "#purchase [data-needs=wallet]"]) {
+    for (const hidden of ["#other-wallet", "#why-exact", "[data-action=pay]", "[data-action=back]", "[data-action=renew]", "#purchase [data-needs=wallet]"]) {
       for (const part of await page.locator(hidden).all()) assert.ok(await part.isHidden(), `${hidden} asks to pay again`);
     }
     const words = await page.innerText("main");
@@ -134,7 +134,7 @@ export const buying = {
     const words = await page.innerText("#payment-progress");
     const amount = /exactly (5\.00\d+) USDC/.exec(words)?.[1];
     assert.ok(amount && BigInt(amount.replace(".", "").padEnd(7, "0")) % 4n === 0n, words);
-    for (const part of ["shares its address", "Nothing to sign", "on devnet, once", "Wait for 3 confirmations", "You get 10.5 credits and a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
+    for (const part of ["shares its address", "Nothing to sign", "not a round amount because its last digits identify your payment. Pay exactly this amount", "on devnet, once", "Wait for 3 confirmations", "You get 10.5 credits and a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
     assert.deepEqual(page.walletCalls, []);
     assert.deepEqual(await page.locator(".wallet-choice").allInnerTexts(), ["First Wallet", "Second Wallet"]);
     assert.equal(await page.locator(".wallet-choice img").count(), 1, "only data URIs are icons");
@@ -202,7 +202,15 @@ export const buying = {
     assert.equal(uri, await page.getAttribute(".qr-frame", "href"));
     const [, recipient, units] = /address=(0x\w+)&uint256=(\d+)$/.exec(uri);
     assert.ok(facts.includes(recipient) && facts.includes(`${units[0]}.${units.slice(1)}`.replace(/0+$/, "")), facts);
+    // The network has a name; its id is for those who look for it.
+    assert.match(facts, /Network\s+devnet\s*$/);
+    const details = page.locator("#other-wallet details");
+    assert.ok(await details.locator("dl").isHidden());
     await checkPage(page, "purchase-phone");
+    await details.locator("summary").click();
+    assert.match(await details.innerText(), /Chain id\s+31337\s+Copy[\s\S]*Token contract\s+0x[0-9a-f]{40}\s+Copy/);
+    assert.deepEqual(await page.locator("#other-wallet dl button").allTextContents(), ["Copy amount", "Copy to", "Copy chain id", "Copy token contract"]);
+    await checkPage(page, null);
     // The watcher credits it: this page does not register it.
     await page.route("**/credits/topup", (route) => route.abort());
     const before = await bought(page, key);

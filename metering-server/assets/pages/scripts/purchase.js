@@ -38,6 +38,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     credit: `You got ${sum} and a receipt.`,
   });
   const heading = h("h2", { tabindex: "-1", id: "purchase-title" });
+  const reason = h("p", { class: "hint", id: "why-exact" }, "This is not a round amount because its last digits identify your payment. Pay exactly this amount.");
   const preview = h("h3", {}, "What happens");
   const without = !hasWallet && !sent && h("p", { class: "hint", "data-needs": "wallet" }, "There is no wallet in this browser. Pay from a phone or any other wallet.");
   const left = h("span", { id: "time-left", role: "timer" });
@@ -88,7 +89,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     whole.dataset.state = state;
     const isOpen = state === "open";
     heading.textContent = { open: `Pay ${exact}`, sent: "Payment sent", seen: "Payment seen" }[state];
-    preview.hidden = !isOpen;
+    for (const part of [reason, preview]) part.hidden = !isOpen;
     if (without) without.hidden = !isOpen;
     const done = { sent: "Your wallet sent ", seen: "Your payment is on the chain: " }[state];
     steps.word("send", isOpen ? asked : [done, h("strong", {}, exact), ` on ${chain.name}.`]);
@@ -198,6 +199,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     "section",
     { class: "card", id: "payment-progress", "aria-labelledby": "purchase-title" },
     heading,
+    reason,
     h("p", { class: "soft" }, `${label}: ${sum}, on ${chain.name}. `, left),
     alert,
     reversal,
@@ -247,7 +249,7 @@ function otherWallet(quote, chain, exact) {
     "section",
     { class: "card", id: "other-wallet", "aria-labelledby": "other-wallet-title" },
     h("h2", { id: "other-wallet-title" }, "From a phone or another wallet"),
-    h("p", { class: "soft" }, "Scan this with your wallet, or copy the amount and the address. ", h("strong", {}, "The exact amount identifies your payment"), ", so any wallet will do and there is nothing to register."),
+    h("p", { class: "soft" }, "Scan this with your wallet, or copy the amount and the address. ", h("strong", {}, "The exact amount identifies your payment"), ", down to its last digit, so any wallet will do and there is nothing to register."),
     h("a", { class: "button wide-button open-wallet", href: quote.payment_uri, "data-action": "open-wallet" }, "Open in a wallet app"),
     h("a", { class: "qr-frame", href: quote.payment_uri, "aria-label": "Open in a wallet on this device" }, qrCode(quote.payment_uri, `Payment request for ${exact}`)),
     h(
@@ -255,8 +257,13 @@ function otherWallet(quote, chain, exact) {
       { class: "facts pay-facts" },
       line("Amount", exact, quote.amount_human),
       line("To", quote.recipient, quote.recipient),
-      line("Network", `${chain.name} (chain ${quote.chain_id})`),
-      !native && line("Token", quote.token_contract, quote.token_contract),
+      line("Network", chain.name),
+    ),
+    h(
+      "details",
+      { class: "more" },
+      h("summary", {}, "Technical details"),
+      h("dl", { class: "facts pay-facts" }, line("Chain id", quote.chain_id, quote.chain_id), !native && line("Token contract", quote.token_contract, quote.token_contract)),
     ),
     h(
       "p",
