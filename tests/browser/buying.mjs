@@ -53,6 +53,13 @@ async function asksForNothing(page, recipient, confirmations) {
   }
 }
 
+/** The heights of the halves of the addresses that can be seen, in lines. */
+const halves = (page) =>
+  page.locator("#purchase .half").evaluateAll((all) => {
+    const seen = all.filter((half) => half.checkVisibility());
+    return seen.map((half) => Math.round(half.offsetHeight / parseFloat(getComputedStyle(half).lineHeight)));
+  });
+
 /** The content of the QR code on the page, read from a screenshot as a phone would. */
 async function scan(page) {
   const shot = (await page.locator("#other-wallet .qr").screenshot()).toString("base64");
@@ -367,6 +374,7 @@ export const buying = {
       await checkPage(page, name("top-up"));
       for (const label of ["Coin", "Starter"]) {
         await choosePlan(page, label);
+        assert.deepEqual(await halves(page), [1, 1, 1, 1], "addresses break in their middle at most");
         await checkPage(page, label === "Starter" ? name("purchase") : null);
         if (label === "Coin") await page.click("[data-action=back]");
       }

@@ -2,7 +2,7 @@
 
 import { sentence } from "/assets/api.js";
 import { group, plural } from "/assets/decimal.js";
-import { busy, h } from "/assets/dom.js";
+import { busy, h, halves } from "/assets/dom.js";
 import { OVERDUE_MS, follow, pay } from "/assets/payment.js";
 import { qrCode } from "/assets/qr.js";
 import { copyButton } from "/assets/secret.js";
@@ -23,7 +23,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   const exact = `${group(quote.amount_human)} ${quote.token_symbol}`;
   const sum = `${group(credits)} ${plural(credits, "credit")}`;
   const hasWallet = wallets().length > 0;
-  const toSend = (opening) => [opening, h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`];
+  const toSend = (opening) => [opening, h("strong", {}, exact), " to ", h("span", { class: "mono break" }, halves(quote.recipient)), ` on ${chain.name}, once.`];
   const asked = toSend(hasWallet || sent ? "It asks you to send exactly " : "You send exactly ");
   const planned = {
     ...(hasWallet || sent ? { wallet: "Your wallet shares its address with this page. Nothing to sign." } : {}),
@@ -256,14 +256,14 @@ function otherWallet(quote, chain, exact) {
       "dl",
       { class: "facts pay-facts" },
       line("Amount", exact, quote.amount_human),
-      line("To", quote.recipient, quote.recipient),
+      line("To", halves(quote.recipient), quote.recipient),
       line("Network", chain.name),
     ),
     h(
       "details",
       { class: "more" },
       h("summary", {}, "Technical details"),
-      h("dl", { class: "facts pay-facts" }, line("Chain id", quote.chain_id, quote.chain_id), !native && line("Token contract", quote.token_contract, quote.token_contract)),
+      h("dl", { class: "facts pay-facts" }, line("Chain id", quote.chain_id, quote.chain_id), !native && line("Token contract", halves(quote.token_contract), quote.token_contract)),
     ),
     h(
       "p",

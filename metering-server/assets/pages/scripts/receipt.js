@@ -2,7 +2,7 @@
 
 import { callApi, fetchText, sentence } from "/assets/api.js";
 import { group } from "/assets/decimal.js";
-import { busy, byId, h } from "/assets/dom.js";
+import { busy, byId, h, halves } from "/assets/dom.js";
 import { addButton, buyerLines } from "/assets/buyer.js";
 import { save } from "/assets/download.js";
 import { paid } from "/assets/purchases.js";
@@ -100,8 +100,8 @@ function bought(receipt, line, copy) {
         : [
             line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
             line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
-            line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
-            line("Paid to", h("span", { class: "mono" }, payment.recipient), copy("the recipient", payment.recipient)),
+            line("Paid from", h("span", { class: "mono" }, halves(payment.payer)), copy("the payer", payment.payer)),
+            line("Paid to", h("span", { class: "mono" }, halves(payment.recipient)), copy("the recipient", payment.recipient)),
           ]),
       ...notes.map((note) =>
         line("Credit note", h("a", { class: "mono", href: `/metering/receipt?number=${note.number}` }, note.number), h("span", { class: "soft" }, `, ${amountOf(note, payment)}${note.cancelled_at ? ", cancelled" : ""}`)),

@@ -3,7 +3,7 @@
 import { sentence } from "/assets/api.js";
 import { settle, signOffer } from "/assets/authorization.js";
 import { amount, group, plural } from "/assets/decimal.js";
-import { h, onSubmit } from "/assets/dom.js";
+import { h, halves, onSubmit } from "/assets/dom.js";
 import { walletChoice } from "/assets/purchase.js";
 import { forgetSigned, rememberedSigned } from "/assets/session.js";
 import { connected, stepList } from "/assets/steps.js";
@@ -64,7 +64,7 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
   const sum = `${group(subject.credits)} ${plural(subject.credits, "credit")}`;
   const planned = {
     wallet: "Your wallet shares its address with this page.",
-    sign: ["It asks you to sign a payment of ", h("strong", {}, priceOf(subject)), offer && " to ", offer && h("span", { class: "mono break" }, offer.recipient), ` on ${chain.name}. It sends nothing itself.`].filter(Boolean),
+    sign: ["It asks you to sign a payment of ", h("strong", {}, priceOf(subject)), offer && " to ", offer && h("span", { class: "mono break" }, halves(offer.recipient)), ` on ${chain.name}. It sends nothing itself.`].filter(Boolean),
     settle: "The service sends the payment, once, and pays the gas.",
     credit: `You get ${sum} and a receipt.`,
   };
