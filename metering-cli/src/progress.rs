@@ -2,16 +2,19 @@
 //! seconds elsewhere. Runs that end sooner print nothing there.
 
 mod lines;
+mod pace;
 mod part;
 
 use std::fmt;
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use indicatif::style::ProgressTracker;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::output::notice;
 use lines::Lines;
+use pace::Pace;
 use part::{Part, figures};
 pub(crate) use part::{Unit, size};
 
@@ -119,8 +122,32 @@ impl metering_core::store::Progress for Progress {
 fn style(unit: Unit, has_total: bool) -> ProgressStyle {
     let template = if has_total { "{msg}: [{bar:16}] {figures}" } else { "{spinner} {msg}: {figures}" };
     let template = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
-    template.with_key("figures", move |state: &ProgressState, bar: &mut dyn fmt::Write| {
+    template.with_key("figures", Figures { unit, pace: Pace::default() })
+}
+
+/// The words of a bar.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    unit: Unit,
+    pace: Pace,
+}
+
+impl ProgressTracker for Figures {
+    fn clone_box(&self) -> Box<dyn ProgressTracker> {
+        Box::new(*self)
+    }
+
+    fn tick(&mut self, state: &ProgressState, _: Instant) {
+        self.pace.read(state.pos(), state.elapsed());
+    }
+
+    /// The part begins: ticks so far were with the state of the previous one.
+    fn reset(&mut self, _: &ProgressState, _: Instant) {
+        self.pace = Pace::default();
+    }
+
+    fn write(&self, state: &ProgressState, bar: &mut dyn fmt::Write) {
         // Errors of drawing the bar cannot be reported anywhere.
-        let _ = bar.write_str(&figures(unit, state.pos(), state.len(), state.elapsed()));
-    })
+        let _ = bar.write_str(&figures(self.unit, state.pos(), state.len(), state.elapsed(), self.pace));
+    }
 }

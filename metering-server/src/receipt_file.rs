@@ -121,7 +121,9 @@ fn is_covered(receipt: &ReceiptDocument, rows: &[(&str, String)]) -> bool {
 #[cfg(test)]
 mod tests {
     use metering_core::payments::{ConvertedAmount, PaymentValue};
-    use metering_core::wire::{BuyerDocument, CustomerDocument, PaymentDocument, SellerDocument, TaxDocument};
+    use metering_core::wire::{
+        BuyerDocument, CustomerDocument, PaymentDocument, SellerDocument, TaxDocument, ValueDocument,
+    };
 
     use super::sheet::tests::lines;
     use super::*;
@@ -238,6 +240,38 @@ mod tests {
         let lines = lines(&file(&receipt, None));
         for text in ["INV-00007", "R-8453-9F86D081884C7D65", "3.62 EUR", "0.69 EUR, VAT 19 %", "4.31 EUR", owed] {
             assert!(lines.iter().any(|line| line == text), "{text:?} in {lines:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_the_amount_with_tax_is_shown_once() {
+        let text = |text: &str| Some(text.to_owned());
+        let value = ValueDocument {
+            currency: "EUR".to_owned(),
+            amount: text("4.31"),
+            rate: text("0.8612"),
+            rate_source: text("ECB"),
+            rate_as_of: text("2026-11-27T15:00:00Z"),
+        };
+        // the amount with tax, the rows with it and the rate
+        for (gross, expected) in [
+            ("4.31", ["Exchange rate 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)", "With tax 4.31 EUR"]),
+            ("5.00", ["Value 4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)", "With tax 5.00 EUR"]),
+        ] {
+            let mut receipt = receipt();
+            receipt.payment.value = Some(value.clone());
+            receipt.tax = Some(TaxDocument {
+                name: "VAT".to_owned(),
+                percent: "19".to_owned(),
+                currency: "EUR".to_owned(),
+                gross: gross.to_owned(),
+                net: "3.62".to_owned(),
+                amount: "0.69".to_owned(),
+                note: None,
+            });
+            let text = lines(&file(&receipt, None)).join(" ");
+            assert!(expected.iter().all(|row| text.contains(row)), "{text}");
+            assert_eq!(text.matches("4.31 EUR").count(), 1, "{text}");
         }
     }
 

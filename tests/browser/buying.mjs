@@ -41,16 +41,24 @@ async function asksForNothing(page, recipient, confirmations) {
   for (const reloads of [true, false]) {
     await page.waitForSelector('#purchase[data-state="seen"]');
     assert.equal(await page.innerText("#purchase-title"), "Payment seen");
-    for (const hidden of ["#other-wallet", "[data-action=pay]", "[data-action=back]", "[data-action=renew]", "#purchase [data-needs=wallet]"]) {
+    for (const hidden of ["#other-wallet", "#why-exact", "[data-action=pay]", "[data-action=back]", "[data-action=renew]", "#purchase [data-needs=wallet]"]) {
       for (const part of await page.locator(hidden).all()) assert.ok(await part.isHidden(), `${hidden} asks to pay again`);
     }
     const words = await page.innerText("main");
     assert.ok(!words.toLowerCase().includes(recipient.toLowerCase()), `the address is still there: ${words}`);
     assert.match(words, confirmations);
+    assert.ok(!words.includes("shares its address"), `a finished step says what it will do: ${words}`);
     assert.match(words, /Seen: 0x[0-9a-f]{8}…/);
     if (reloads) await page.reload();
   }
 }
+
+/** The heights of the halves of the addresses that can be seen, in lines. */
+const halves = (page) =>
+  page.locator("#purchase .half").evaluateAll((all) => {
+    const seen = all.filter((half) => half.checkVisibility());
+    return seen.map((half) => Math.round(half.offsetHeight / parseFloat(getComputedStyle(half).lineHeight)));
+  });
 
 /** The content of the QR code on the page, read from a screenshot as a phone would. */
 async function scan(page) {
@@ -133,7 +141,7 @@ export const buying = {
     const words = await page.innerText("#payment-progress");
     const amount = /exactly (5\.00\d+) USDC/.exec(words)?.[1];
     assert.ok(amount && BigInt(amount.replace(".", "").padEnd(7, "0")) % 4n === 0n, words);
-    for (const part of ["shares its address", "Nothing to sign", "on devnet, once", "Wait for 3 confirmations", "You get 10.5 credits and a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
+    for (const part of ["shares its address", "Nothing to sign", "not a round amount because its last digits identify your payment. Pay exactly this amount", "on devnet, once", "Wait for 3 confirmations", "You get 10.5 credits and a receipt", "Price held for "]) assert.ok(words.includes(part), `${part} in ${words}`);
     assert.deepEqual(page.walletCalls, []);
     assert.deepEqual(await page.locator(".wallet-choice").allInnerTexts(), ["First Wallet", "Second Wallet"]);
     assert.equal(await page.locator(".wallet-choice img").count(), 1, "only data URIs are icons");
@@ -152,6 +160,8 @@ export const buying = {
     await pay.click();
     const sent = await step(page, "send", "done");
     assert.match(sent, /(Sent|Seen): 0x[0-9a-f]{8}…[0-9a-f]{8}/);
+    const from = accounts[1].toLowerCase();
+    assert.equal((await step(page, "wallet", "done")).trim(), `Wallet ${from.slice(0, 6)}…${from.slice(-4)} connected.`, "a finished step says what happened");
     const link = page.locator("[data-step=send] a");
     assert.match(await link.getAttribute("href"), new RegExp(`^${explorer}/tx/0x[0-9a-f]{64}$`));
     assert.equal(await link.getAttribute("rel"), "noopener noreferrer");
@@ -199,7 +209,15 @@ export const buying = {
     assert.equal(uri, await page.getAttribute(".qr-frame", "href"));
     const [, recipient, units] = /address=(0x\w+)&uint256=(\d+)$/.exec(uri);
     assert.ok(facts.includes(recipient) && facts.includes(`${units[0]}.${units.slice(1)}`.replace(/0+$/, "")), facts);
+    // The network has a name; its id is for those who look for it.
+    assert.match(facts, /Network\s+devnet\s*$/);
+    const details = page.locator("#other-wallet details");
+    assert.ok(await details.locator("dl").isHidden());
     await checkPage(page, "purchase-phone");
+    await details.locator("summary").click();
+    assert.match(await details.innerText(), /Chain id\s+31337\s+Copy[\s\S]*Token contract\s+0x[0-9a-f]{40}\s+Copy/);
+    assert.deepEqual(await page.locator("#other-wallet dl button").allTextContents(), ["Copy amount", "Copy to", "Copy chain id", "Copy token contract"]);
+    await checkPage(page, null);
     // The watcher credits it: this page does not register it.
     await page.route("**/credits/topup", (route) => route.abort());
     const before = await bought(page, key);
@@ -356,6 +374,7 @@ export const buying = {
       await checkPage(page, name("top-up"));
       for (const label of ["Coin", "Starter"]) {
         await choosePlan(page, label);
+        assert.deepEqual(await halves(page), [1, 1, 1, 1], "addresses break in their middle at most");
         await checkPage(page, label === "Starter" ? name("purchase") : null);
         if (label === "Coin") await page.click("[data-action=back]");
       }

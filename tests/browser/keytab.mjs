@@ -5,6 +5,21 @@ import { checkPage, storedData } from "./browser.mjs";
 import { ONE_CALL, OTHER_ROUTE, ROUTE, act, again, api, details, make, menu, openKeys, row, secretOf, status, submit } from "./keysteps.mjs";
 import { KEY, LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
 
+/** In the page: what the menu's buttons of these rows cover. */
+const covered = (rows) =>
+  rows.flatMap((row) => {
+    const button = row.querySelector(".menu-button").getBoundingClientRect();
+    const isCovered = (part) => [...part.getClientRects()].some((at) => at.left < button.right && at.right > button.left && at.top < button.bottom && at.bottom > button.top);
+    return [...row.querySelectorAll("[data-key], code, .key-state, .key-budget, time")].filter(isCovered).map((part) => part.textContent);
+  });
+
+/** In the page: whether both buttons of a dialog can be seen whole. */
+function hasButtonsInView(dialog) {
+  const [frame, buttons] = [dialog.getBoundingClientRect(), [...dialog.querySelectorAll(".actions > .button")]];
+  const isInView = (at) => at.top >= frame.top && at.bottom <= Math.min(frame.bottom, innerHeight);
+  return buttons.length === 2 && buttons.every((button) => isInView(button.getBoundingClientRect()));
+}
+
 export const keyTab = {
   /** A key is created, used until its budget is spent, changed, rotated, disabled and deleted. */
   async manageKeys(visitor, { key }) {
@@ -348,14 +363,21 @@ export const keyTab = {
       assert.equal(await page.locator("#keys tbody tr").count(), 6);
       const { height } = await page.locator("#keys table").boundingBox();
       assert.ok(height < options.viewport.height, `six keys take ${height} pixels`);
+      assert.deepEqual(await page.locator("#keys tbody tr").evaluateAll(covered), [], "a menu's button covers nothing");
       await checkPage(page, `keys-${look(options)}`);
       await page.click("#new-key");
+      assert.ok(await page.locator("dialog").evaluate(hasButtonsInView), "the buttons are in view");
       await checkPage(page, `new-key-${look(options)}`, { top: "dialog" });
       await page.fill("#field-name", "a key");
       await page.fill("#field-limit", "1");
       await page.selectOption("#field-expires_at", "at");
       await page.fill("#field-expires_on", "2020-01-01T10:00");
       await page.click("dialog summary");
+      assert.ok(await page.locator("dialog").evaluate((dialog) => dialog.scrollHeight > dialog.clientHeight), "the dialog scrolls");
+      for (const top of [0, 100_000]) {
+        await page.locator("dialog").evaluate((dialog, top) => dialog.scrollTo({ top, behavior: "instant" }), top);
+        assert.ok(await page.locator("dialog").evaluate(hasButtonsInView), `the buttons are in view when it is scrolled to ${top}`);
+      }
       await page.fill("#field-networks", "here");
       await page.click("dialog [type=submit]");
       await page.waitForSelector("#field-networks-error:not([hidden])");

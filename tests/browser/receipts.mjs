@@ -19,8 +19,12 @@ export const receipts = {
       await page.waitForSelector("#receipt-number");
       assert.equal(await page.innerText("#receipt-number"), text);
       const words = await page.innerText("#receipt");
-      for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x", "EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 00:00 UTC)", "0.69 EUR, VAT 19 %"]) assert.ok(words.includes(part), `${part} in ${words}`);
+      for (const part of [seller, "1 High Street", "GB 123", "Starter", "10.5, 0.5 of them as a bonus", "USDC", "0x", "0.8612 EUR per USDC (ECB, 2026-11-27 00:00 UTC)", "0.69 EUR, VAT 19 %"]) assert.ok(words.includes(part), `${part} in ${words}`);
       assert.ok(!/false|null|undefined/.test(words), words);
+      // The value is the amount with tax: the sum is there once, and its rate is named.
+      const [, sum] = /With tax\s+(4\.3\d EUR)/.exec(words);
+      assert.equal(words.split(sum).length, 2, words);
+      assert.match(words, /Exchange rate\s+0\.8612 EUR per USDC/);
       assert.equal(await page.title(), `Receipt ${text} · ${seller}`);
       assert.deepEqual(await page.locator("#receipt button").evaluateAll((buttons) => buttons.map((button) => button.textContent)), ["Add billing details", "Copy the transaction", "Copy the payer", "Copy the recipient"]);
       await checkPage(page, `receipt-${look(options)}`);

@@ -83,6 +83,7 @@ export const signing = {
     await page.dblclick("[data-action=sign]");
     await page.waitForFunction(() => /Could not reach the service/.test(document.querySelector("[data-step=settle]")?.textContent));
     await untilPending(page);
+    for (const [name, words] of [["wallet", /^Wallet 0x[0-9a-f]{4}…[0-9a-f]{4} connected\.\s*$/], ["sign", /^You signed a payment of 0\.05 USDC on base-sepolia\.\s*$/]]) assert.match(await step(page, name, "done"), words);
     await checkPage(page, "sign-pending");
     await page.reload();
     await page.click("#tab-top-up");

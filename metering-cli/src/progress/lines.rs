@@ -24,7 +24,7 @@ impl Lines {
         thread::spawn(move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
                 // Locked while printing, so that nothing is printed after the end.
-                if let Some(part) = &*lock(&shared) {
+                if let Some(part) = lock(&shared).as_mut() {
                     say(part.line());
                 }
             }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::HumanCount;
 
+use crate::progress::pace::Pace;
+
 /// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -23,30 +25,32 @@ pub(super) struct Part {
     pub(super) total: Option<u64>,
     pub(super) done: u64,
     began: Instant,
+    pace: Pace,
 }
 
 impl Part {
     pub(super) fn new(what: &str, unit: Unit, total: Option<u64>) -> Self {
-        Self { what: what.to_owned(), unit, total, done: 0, began: Instant::now() }
+        Self { what: what.to_owned(), unit, total, done: 0, began: Instant::now(), pace: Pace::default() }
     }
 
     /// Its current progress.
-    pub(super) fn line(&self) -> String {
+    pub(super) fn line(&mut self) -> String {
         self.line_after(self.began.elapsed())
     }
 
-    fn line_after(&self, elapsed: Duration) -> String {
-        format!("{}: {}", self.what, figures(self.unit, self.done, self.total, elapsed))
+    fn line_after(&mut self, elapsed: Duration) -> String {
+        self.pace.read(self.done, elapsed);
+        format!("{}: {}", self.what, figures(self.unit, self.done, self.total, elapsed, self.pace))
     }
 }
 
-/// How much is done, how fast, and how long the rest takes. The rate is the average so far; omitted below one per
-/// second.
-pub(super) fn figures(unit: Unit, done: u64, total: Option<u64>, elapsed: Duration) -> String {
+/// How much is done, how fast, and how long the rest takes. The rate is that of about the last minute; omitted below one
+/// per second.
+pub(super) fn figures(unit: Unit, done: u64, total: Option<u64>, elapsed: Duration, pace: Pace) -> String {
     if unit == Unit::Steps {
         return format!("{} so far", duration(elapsed.as_secs().into()));
     }
-    let per_second = u128::from(done) * 1_000 / elapsed.as_millis().max(1);
+    let per_second = pace.per_second();
     let rate = match u64::try_from(per_second).unwrap_or(u64::MAX) {
         0 => String::new(),
         rate => format!(", {}/s", quantity(rate, unit)),
@@ -114,7 +118,24 @@ mod tests {
             (Unit::Steps, None, 0, 300, "Writing: 5 min so far"),
         ];
         for (unit, total, done, seconds, expected) in table {
-            let part = Part { done, ..Part::new("Writing", unit, total) };
+            let mut part = Part { done, ..Part::new("Writing", unit, total) };
+            assert_eq!(part.line_after(Duration::from_secs(seconds)), expected);
+        }
+    }
+
+    #[test]
+    fn the_time_left_is_that_of_the_current_rate() {
+        let mut part = Part::new("Writing", Unit::Things("rows"), Some(808_727));
+        // seconds, done, line
+        let table = [
+            (10, 120_000, "Writing: 120,000 of 808,727 rows (14%), 12,000 rows/s, 57 s left"),
+            (20, 240_000, "Writing: 240,000 of 808,727 rows (29%), 12,000 rows/s, 47 s left"),
+            (30, 241_000, "Writing: 241,000 of 808,727 rows (29%), 6,854 rows/s, 82 s left"),
+            (40, 242_000, "Writing: 242,000 of 808,727 rows (29%), 4,384 rows/s, 2 min left"),
+            (60, 244_000, "Writing: 244,000 of 808,727 rows (30%), 2,030 rows/s, 4 min left"),
+        ];
+        for (seconds, done, expected) in table {
+            part.done = done;
             assert_eq!(part.line_after(Duration::from_secs(seconds)), expected);
         }
     }

@@ -77,22 +77,39 @@ fn plain(heading: &str) -> String {
     heading.trim().replace(['-', '_'], " ").to_uppercase()
 }
 
-/// The sort key of a cell: numbers by value, before texts.
+/// The sort key of a cell: numbers by value, then amounts by unit and value, then texts.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Number(i128),
+    /// An amount such as `5 USDC`; what follows its unit decides last.
+    Amount {
+        unit: String,
+        value: i128,
+        rest: String,
+    },
     Text(String),
 }
 
 impl Key {
     fn of(cell: &str) -> Self {
-        let (integer, fraction) = cell.split_once('.').unwrap_or((cell, ""));
-        let is_number = fraction.len() <= PLACES && fraction.bytes().all(|byte| byte.is_ascii_digit());
-        let number = is_number.then(|| format!("{integer}{fraction:0<PLACES$}").parse().ok()).flatten();
-        // Without digits before the point, it is the hyphen for a missing value.
-        let number = number.filter(|_| integer.ends_with(|last: char| last.is_ascii_digit()));
-        number.map_or_else(|| Self::Text(cell.to_owned()), Self::Number)
+        if let Some(number) = number(cell) {
+            return Self::Number(number);
+        }
+        let amount = cell.split_once(' ').and_then(|(value, unit)| Some((number(value)?, unit)));
+        let Some((value, unit)) = amount else { return Self::Text(cell.to_owned()) };
+        // Some cells have a second amount: `5 USDC, 4.31 EUR`.
+        let (unit, rest) = unit.split_once(", ").unwrap_or((unit, ""));
+        Self::Amount { unit: unit.to_owned(), value, rest: rest.to_owned() }
     }
+}
+
+/// The value of a plain decimal number, in units of its last possible place.
+fn number(text: &str) -> Option<i128> {
+    let (integer, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_decimal = fraction.len() <= PLACES && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    // Without digits before the point, it is the hyphen for a missing value.
+    let is_number = is_decimal && integer.ends_with(|last: char| last.is_ascii_digit());
+    is_number.then(|| format!("{integer}{fraction:0<PLACES$}").parse().ok()).flatten()
 }
 
 #[cfg(test)]
@@ -124,6 +141,16 @@ mod tests {
         for (columns, sort, expected) in table {
             assert_eq!(chosen(columns, sort).unwrap(), expected, "{columns:?} {sort:?}");
         }
+    }
+
+    #[test]
+    fn amounts_are_sorted_by_value_within_their_unit() {
+        let mut cells =
+            ["20 USDC", "5 USDC", "0.5 ETH", "-", "100", "5 USDC, 4.31 EUR", "10.5 ETH", "-1 USDC", "5 of 6"];
+        cells.sort_by_cached_key(|cell| Key::of(cell));
+        let expected =
+            ["100", "0.5 ETH", "10.5 ETH", "-1 USDC", "5 USDC", "5 USDC, 4.31 EUR", "20 USDC", "5 of 6", "-"];
+        assert_eq!(cells, expected);
     }
 
     #[test]

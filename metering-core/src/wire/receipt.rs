@@ -258,13 +258,20 @@ impl ValueDocument {
     /// The value for people, with its rate: `4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)`.
     #[must_use]
     pub fn in_words(&self, token_symbol: Option<&str>) -> String {
-        let Self { currency, amount, rate, rate_source, rate_as_of } = self;
-        let (Some(amount), Some(rate), Some(source), Some(as_of)) = (amount, rate, rate_source, rate_as_of) else {
-            return format!("None in {currency}: no exchange rate was known when the payment was credited");
-        };
-        let token = token_symbol.unwrap_or("token");
+        let currency = &self.currency;
+        match (&self.amount, self.rate_in_words(token_symbol)) {
+            (Some(amount), Some(rate)) => format!("{amount} {currency} at {rate}"),
+            _ => format!("None in {currency}: no exchange rate was known when the payment was credited"),
+        }
+    }
+
+    /// Its rate for people, if one was known: `0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)`.
+    #[must_use]
+    pub fn rate_in_words(&self, token_symbol: Option<&str>) -> Option<String> {
+        let (rate, source, as_of) = (self.rate.as_ref()?, self.rate_source.as_ref()?, self.rate_as_of.as_ref()?);
+        let (currency, token) = (&self.currency, token_symbol.unwrap_or("token"));
         let (day, time) = (as_of.get(..10).unwrap_or(as_of), as_of.get(11..16).unwrap_or_default());
-        format!("{amount} {currency} at {rate} {currency} per {token} ({source}, {day} {time} UTC)")
+        Some(format!("{rate} {currency} per {token} ({source}, {day} {time} UTC)"))
     }
 
     /// The amount paid, with its value if it has one: `5 USDC, 4.31 EUR`.
@@ -315,10 +322,12 @@ mod tests {
         };
         let words = "4.31 EUR at 0.8612 EUR per USDC (ECB, 2026-11-27 15:00 UTC)";
         assert_eq!(value.in_words(Some("USDC")), words);
+        assert_eq!(value.rate_in_words(None).unwrap(), "0.8612 EUR per token (ECB, 2026-11-27 15:00 UTC)");
         assert_eq!(ValueDocument::beside(text("5 USDC"), Some(&value)), "5 USDC, 4.31 EUR");
         let none = PaymentValue { currency: "EUR".parse().unwrap(), converted: None };
         let none = ValueDocument::from(&none);
         assert!(none.in_words(None).starts_with("None in EUR: "), "{none:?}");
+        assert_eq!(none.rate_in_words(None), None);
         for value in [None, Some(&none)] {
             assert_eq!(ValueDocument::beside(text("5 USDC"), value), "5 USDC");
         }

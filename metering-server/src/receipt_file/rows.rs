@@ -1,7 +1,7 @@
 //! The contents of a receipt or a credit note, as texts.
 
 use metering_core::wire::{
-    BuyerDocument, CreditNoteDocument, PaymentDocument, ReceiptDocument, SellerDocument, TaxDocument,
+    BuyerDocument, CreditNoteDocument, PaymentDocument, ReceiptDocument, SellerDocument, TaxDocument, ValueDocument,
 };
 
 /// The name of a value, and the value.
@@ -50,7 +50,7 @@ pub(super) fn rows(receipt: &ReceiptDocument) -> Vec<Row> {
         ("Account", account(receipt)),
         ("Amount", paid(payment)),
     ];
-    rows.extend(payment.value.as_ref().map(|value| ("Value", value.in_words(payment.token_symbol.as_deref()))));
+    rows.extend(payment.value.as_ref().map(|value| value_row(value, receipt)));
     rows.extend(receipt.tax.iter().flat_map(tax_rows));
     match (&payment.processor, &payment.processor_id) {
         (Some(processor), Some(id)) => rows.extend([("Paid by", processor.clone()), ("Payment", id.clone())]),
@@ -68,6 +68,14 @@ pub(super) fn rows(receipt: &ReceiptDocument) -> Vec<Row> {
     }));
     rows.extend(reference(&receipt.number, &receipt.reference));
     rows
+}
+
+/// The value of the payment, with its rate. If that is the amount with tax, which has a row of its own, only the rate.
+fn value_row(value: &ValueDocument, receipt: &ReceiptDocument) -> Row {
+    let symbol = receipt.payment.token_symbol.as_deref();
+    let is_taxed = |tax: &TaxDocument| value.amount.as_ref() == Some(&tax.gross) && value.currency == tax.currency;
+    let rate = receipt.tax.as_ref().filter(|tax| is_taxed(tax)).and_then(|_| value.rate_in_words(symbol));
+    rate.map_or_else(|| ("Value", value.in_words(symbol)), |rate| ("Exchange rate", rate))
 }
 
 /// The rows of a credit note.

@@ -5,6 +5,7 @@
 import { ApiError, callApi } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
 import { forgetSigned, rememberSigned } from "/assets/session.js";
+import { connected } from "/assets/steps.js";
 import { WalletError, checkFunds, connect, holdWallet, request, switchChain } from "/assets/wallet.js";
 
 /** Longer than the service waits for a block. */
@@ -57,8 +58,8 @@ function headerOf(offer, authorization, signature) {
 }
 
 /**
- * Has the wallet sign the payment of an offer. Reports progress to `say(step, state, detail)`; `signal` ends the wait for
- * the wallet. Returns the signed payment, already stored. If this fails, no one has a signature.
+ * Has the wallet sign the payment of an offer. Reports progress to `say(step, state, detail, happened)`; `signal` ends the
+ * wait for the wallet. Returns the signed payment, already stored. If this fails, no one has a signature.
  */
 export const signOffer = (purchase, say, signal) => holdWallet(() => signWith(purchase, say, signal));
 
@@ -68,7 +69,7 @@ async function signWith({ offer, chain, coin, account }, say, signal) {
   say("wallet", "now", `Your wallet may ask to switch to ${chain.name}.`);
   await switchChain(chain, coin, signal);
   await checkFunds({ ...offer, payment_kind: "erc20", amount_human: offer.token_amount }, from, signal);
-  say("wallet", "done", from);
+  say("wallet", "done", "", connected(from));
   say("sign", "now", "Sign the payment in your wallet.");
   // The service's time counts, not that of this device.
   const { date } = await callApi("/credits/offers");

@@ -26,6 +26,9 @@ function fill(element, attributes, children) {
 /** A text whose paths may break after a slash, rather than within a word. */
 export const breakable = (text) => text.split("/").flatMap((part, place, all) => (place === 0 ? [part] : ["/", !all[place - 1].endsWith(" ") && h("wbr"), part]));
 
+/** An address. If it needs two lines, it breaks in its middle rather than before its last digit. */
+export const halves = (address) => [address.slice(0, address.length / 2), address.slice(address.length / 2)].map((half) => h("span", { class: "half" }, half));
+
 /** Sets the text of an element, which is hidden while the text is empty. */
 export function say(element, text) {
   element.textContent = text ?? "";

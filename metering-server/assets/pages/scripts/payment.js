@@ -4,6 +4,7 @@
 import { ApiError, callApi } from "/assets/api.js";
 import { wait } from "/assets/dom.js";
 import { rememberPayment, rememberedPayment, replacePayment } from "/assets/session.js";
+import { connected } from "/assets/steps.js";
 import { WalletError, checkAccount, checkFunds, connect, holdWallet, payment, request, sign, switchChain } from "/assets/wallet.js";
 
 export const TX_HASH = /^0x[0-9a-fA-F]{64}$/;
@@ -23,7 +24,7 @@ const PAID_WATCH_MS = 20 * 60_000;
 export const OVERDUE_MS = 45_000;
 
 /**
- * Pays a quote. Reports progress to `say(step, state, detail)`; `signal` ends the wait for the wallet. Returns the
+ * Pays a quote. Reports progress to `say(step, state, detail, happened)`; `signal` ends the wait for the wallet. Returns the
  * remembered payment.
  */
 export const pay = (purchase, say, signal) => holdWallet(() => payWith(purchase, say, signal));
@@ -36,7 +37,7 @@ async function payWith({ quote, chain, account, coin, label }, say, signal) {
   await switchChain(chain, coin, signal);
   const isContract = await checkAccount(quote, from, signal);
   await checkFunds(quote, from, signal);
-  say("wallet", "done", isContract ? `A smart-contract wallet, ${from}: the exact amount identifies its payment.` : from);
+  say("wallet", "done", isContract ? "It is a smart contract: the exact amount identifies its payment." : "", connected(from));
   say("send", "now", "Confirm the payment in your wallet.");
   const about = { org_id: account.org_id, plan_id: quote.plan_id, chain_id: quote.chain_id, label, from, quote_id: quote.quote_id };
   // Remember it before it is sent: if this page goes away now, the payment must not be repeated without checking the

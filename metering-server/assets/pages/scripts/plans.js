@@ -49,7 +49,7 @@ export const choices = ({ chain, plans }) =>
 /** Cards to read, each with a link to buy the plan. */
 function offers({ chain, plans }) {
   const confirmations = `${chain.confirmations} ${plural(chain.confirmations, "confirmation")}`;
-  const head = h("div", { class: "chain-head" }, h("h3", {}, chain.name), h("p", { class: "soft" }, `chain ${chain.chain_id}, credited after ${confirmations}`));
+  const head = h("div", { class: "chain-head" }, h("h3", { title: `Chain ${chain.chain_id}` }, chain.name), h("p", { class: "soft" }, `Credited after ${confirmations}`));
   const card = (plan) => {
     const href = `/metering/account?plan=${encodeURIComponent(planKey(plan))}#top-up`;
     const buy = h("a", { class: "button button-quiet", href, "aria-label": `Buy ${plan.label || plan.id} on ${chain.name}` }, "Buy");

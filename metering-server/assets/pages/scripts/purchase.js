@@ -2,12 +2,12 @@
 
 import { sentence } from "/assets/api.js";
 import { group, plural } from "/assets/decimal.js";
-import { busy, h } from "/assets/dom.js";
+import { busy, h, halves } from "/assets/dom.js";
 import { OVERDUE_MS, follow, pay } from "/assets/payment.js";
 import { qrCode } from "/assets/qr.js";
 import { copyButton } from "/assets/secret.js";
 import { rememberedPayment } from "/assets/session.js";
-import { stepList, transaction } from "/assets/steps.js";
+import { connected, stepList, transaction } from "/assets/steps.js";
 import { choose, onWallets, wallet, wallets } from "/assets/wallet.js";
 
 const TICK_MS = 1_000;
@@ -23,15 +23,22 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
   const exact = `${group(quote.amount_human)} ${quote.token_symbol}`;
   const sum = `${group(credits)} ${plural(credits, "credit")}`;
   const hasWallet = wallets().length > 0;
-  const toSend = (opening) => [opening, h("strong", {}, exact), " to ", h("span", { class: "mono break" }, quote.recipient), ` on ${chain.name}, once.`];
+  const toSend = (opening) => [opening, h("strong", {}, exact), " to ", h("span", { class: "mono break" }, halves(quote.recipient)), ` on ${chain.name}, once.`];
   const asked = toSend(hasWallet || sent ? "It asks you to send exactly " : "You send exactly ");
-  const steps = stepList({
+  const planned = {
     ...(hasWallet || sent ? { wallet: "Your wallet shares its address with this page. Nothing to sign." } : {}),
     send: asked,
     confirm: `Wait for ${quote.required} ${plural(quote.required, "confirmation")}.`,
     credit: `You get ${sum} and a receipt.`,
+  };
+  const steps = stepList(planned, {
+    // Unless this page's wallet paid, whose address is known.
+    wallet: "The payment was sent from elsewhere.",
+    confirm: `Confirmed: ${quote.required} of ${quote.required} confirmations.`,
+    credit: `You got ${sum} and a receipt.`,
   });
   const heading = h("h2", { tabindex: "-1", id: "purchase-title" });
+  const reason = h("p", { class: "hint", id: "why-exact" }, "This is not a round amount because its last digits identify your payment. Pay exactly this amount.");
   const preview = h("h3", {}, "What happens");
   const without = !hasWallet && !sent && h("p", { class: "hint", "data-needs": "wallet" }, "There is no wallet in this browser. Pay from a phone or any other wallet.");
   const left = h("span", { id: "time-left", role: "timer" });
@@ -82,7 +89,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     whole.dataset.state = state;
     const isOpen = state === "open";
     heading.textContent = { open: `Pay ${exact}`, sent: "Payment sent", seen: "Payment seen" }[state];
-    preview.hidden = !isOpen;
+    for (const part of [reason, preview]) part.hidden = !isOpen;
     if (without) without.hidden = !isOpen;
     const done = { sent: "Your wallet sent ", seen: "Your payment is on the chain: " }[state];
     steps.word("send", isOpen ? asked : [done, h("strong", {}, exact), ` on ${chain.name}.`]);
@@ -134,7 +141,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     }, OVERDUE_MS);
     signal.addEventListener("abort", () => clearTimeout(overdue));
     abandon.replaceChildren(forget(payment));
-    steps.say("wallet", "done", from ?? "");
+    steps.say("wallet", "done", undefined, from ? connected(from) : undefined);
     steps.say("send", "done", ["Sent: ", transaction(hash, chain.explorer_url && `${chain.explorer_url}/tx/${hash}`)]);
     steps.say("confirm", "now", "Waiting for the payment to be in a block.");
   }
@@ -147,7 +154,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
       steps.say("send", "done", ["Removed from the chain: ", transaction(seen.tx_hash, seen.explorer_url)]);
       steps.say("confirm", "now", "Waiting for the payment to be in a block again.");
     } else if (wasSeen) {
-      if (!isSent) steps.say("send", "", "");
+      if (!isSent) for (const step of ["wallet", "send"]) steps.say(step, "", "");
       steps.say("confirm", "now", "The payment is no longer in a block. Waiting for it to be in one again. Pay again only if your wallet shows that it failed or was replaced.");
     } else if (!isSent) {
       steps.say("confirm", "", "Waiting for the payment. It is detected automatically.");
@@ -171,7 +178,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     steps.say("send", "done", ["Seen: ", transaction(seen.tx_hash, seen.explorer_url)]);
     const isPaid = seen.status === "paid";
     const isConfirmed = isPaid || BigInt(seen.confirmations) >= BigInt(seen.required);
-    steps.say("confirm", isConfirmed ? "done" : "now", isPaid ? "" : `${seen.confirmations} of ${seen.required} confirmations.`);
+    steps.say("confirm", isConfirmed ? "done" : "now", isConfirmed ? "" : `${seen.confirmations} of ${seen.required} confirmations.`);
     steps.say("credit", isPaid ? "done" : isConfirmed ? "now" : "");
   }
 
@@ -192,6 +199,7 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     "section",
     { class: "card", id: "payment-progress", "aria-labelledby": "purchase-title" },
     heading,
+    reason,
     h("p", { class: "soft" }, `${label}: ${sum}, on ${chain.name}. `, left),
     alert,
     reversal,
@@ -241,16 +249,21 @@ function otherWallet(quote, chain, exact) {
     "section",
     { class: "card", id: "other-wallet", "aria-labelledby": "other-wallet-title" },
     h("h2", { id: "other-wallet-title" }, "From a phone or another wallet"),
-    h("p", { class: "soft" }, "Scan this with your wallet, or copy the amount and the address. ", h("strong", {}, "The exact amount identifies your payment"), ", so any wallet will do and there is nothing to register."),
+    h("p", { class: "soft" }, "Scan this with your wallet, or copy the amount and the address. ", h("strong", {}, "The exact amount identifies your payment"), ", down to its last digit, so any wallet will do and there is nothing to register."),
     h("a", { class: "button wide-button open-wallet", href: quote.payment_uri, "data-action": "open-wallet" }, "Open in a wallet app"),
     h("a", { class: "qr-frame", href: quote.payment_uri, "aria-label": "Open in a wallet on this device" }, qrCode(quote.payment_uri, `Payment request for ${exact}`)),
     h(
       "dl",
       { class: "facts pay-facts" },
       line("Amount", exact, quote.amount_human),
-      line("To", quote.recipient, quote.recipient),
-      line("Network", `${chain.name} (chain ${quote.chain_id})`),
-      !native && line("Token", quote.token_contract, quote.token_contract),
+      line("To", halves(quote.recipient), quote.recipient),
+      line("Network", chain.name),
+    ),
+    h(
+      "details",
+      { class: "more" },
+      h("summary", {}, "Technical details"),
+      h("dl", { class: "facts pay-facts" }, line("Chain id", quote.chain_id, quote.chain_id), !native && line("Token contract", halves(quote.token_contract), quote.token_contract)),
     ),
     h(
       "p",

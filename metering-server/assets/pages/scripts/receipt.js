@@ -2,7 +2,7 @@
 
 import { callApi, fetchText, sentence } from "/assets/api.js";
 import { group } from "/assets/decimal.js";
-import { busy, byId, h } from "/assets/dom.js";
+import { busy, byId, h, halves } from "/assets/dom.js";
 import { addButton, buyerLines } from "/assets/buyer.js";
 import { save } from "/assets/download.js";
 import { paid } from "/assets/purchases.js";
@@ -93,15 +93,15 @@ function bought(receipt, line, copy) {
       line("Credits", group(receipt.credits), bonus && h("span", { class: "soft" }, `, ${bonus}`)),
       line("Account", ...account(customer)),
       line("Amount", paid(payment)),
-      payment.value && line("Value", worth(payment)),
+      payment.value && valueLine(receipt, line),
       ...taxLines(receipt.tax, line),
       ...(payment.processor
         ? [line("Paid by", payment.processor), line("Payment", h("span", { class: "mono break" }, payment.processor_id), copy("the payment", payment.processor_id))]
         : [
             line("Chain", payment.chain_name ? `${payment.chain_name} (${payment.chain_id})` : payment.chain_id),
             line("Transaction", h("span", { class: "mono" }, hash), copy("the transaction", payment.tx_hash)),
-            line("Paid from", h("span", { class: "mono" }, payment.payer), copy("the payer", payment.payer)),
-            line("Paid to", h("span", { class: "mono" }, payment.recipient), copy("the recipient", payment.recipient)),
+            line("Paid from", h("span", { class: "mono" }, halves(payment.payer)), copy("the payer", payment.payer)),
+            line("Paid to", h("span", { class: "mono" }, halves(payment.recipient)), copy("the recipient", payment.recipient)),
           ]),
       ...notes.map((note) =>
         line("Credit note", h("a", { class: "mono", href: `/metering/receipt?number=${note.number}` }, note.number), h("span", { class: "soft" }, `, ${amountOf(note, payment)}${note.cancelled_at ? ", cancelled" : ""}`)),
@@ -156,11 +156,14 @@ function reversed({ processor, amount_reversed: amount, token_symbol: symbol }) 
   return "A reorganisation of its chain removed this payment, and the credits were taken back. They return if the payment is mined again.";
 }
 
-/** The value of the payment when it was credited, with the rate. */
-function worth({ value, token_symbol: symbol }) {
+/** The value of the payment, with its rate. If that is the amount with tax, which has a line of its own, only the rate. */
+function valueLine({ payment: { value, token_symbol: symbol }, tax }, line) {
   const { currency, amount, rate, rate_source: source, rate_as_of: at } = value;
-  if (amount === null) return [`None in ${currency}`, h("span", { class: "soft" }, ": no exchange rate was known when the payment was credited")];
-  return [`${group(amount)} ${currency}`, h("span", { class: "soft" }, ` at ${rate} ${currency} per ${symbol ?? "token"} (${source}, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC)`)];
+  const soft = (text) => h("span", { class: "soft" }, text);
+  if (amount === null) return line("Value", `None in ${currency}`, soft(": no exchange rate was known when the payment was credited"));
+  const [price, origin] = [`${rate} ${currency} per ${symbol ?? "token"}`, ` (${source}, ${at.slice(0, 10)} ${at.slice(11, 16)} UTC)`];
+  if (tax?.gross === amount && tax.currency === currency) return line("Exchange rate", price, soft(origin));
+  return line("Value", `${group(amount)} ${currency}`, soft(` at ${price}${origin}`));
 }
 
 /** A receipt without billing details can get them, once. They are not printed. */

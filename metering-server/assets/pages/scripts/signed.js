@@ -3,10 +3,10 @@
 import { sentence } from "/assets/api.js";
 import { settle, signOffer } from "/assets/authorization.js";
 import { amount, group, plural } from "/assets/decimal.js";
-import { h, onSubmit } from "/assets/dom.js";
+import { h, halves, onSubmit } from "/assets/dom.js";
 import { walletChoice } from "/assets/purchase.js";
 import { forgetSigned, rememberedSigned } from "/assets/session.js";
-import { stepList } from "/assets/steps.js";
+import { connected, stepList } from "/assets/steps.js";
 import { onWallets, wallet, wallets } from "/assets/wallet.js";
 
 const nameOf = (chains, id) => chains.find(({ chain_id: own }) => own === id) ?? { chain_id: id, name: `chain ${id}`, rpc_url: "", explorer_url: "" };
@@ -61,11 +61,17 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
   const known = rememberedSigned();
   const subject = known ?? offer;
   const chain = nameOf(offers.chains, subject.chain_id);
-  const steps = stepList({
+  const sum = `${group(subject.credits)} ${plural(subject.credits, "credit")}`;
+  const planned = {
     wallet: "Your wallet shares its address with this page.",
-    sign: ["It asks you to sign a payment of ", h("strong", {}, priceOf(subject)), offer && " to ", offer && h("span", { class: "mono break" }, offer.recipient), ` on ${chain.name}. It sends nothing itself.`].filter(Boolean),
+    sign: ["It asks you to sign a payment of ", h("strong", {}, priceOf(subject)), offer && " to ", offer && h("span", { class: "mono break" }, halves(offer.recipient)), ` on ${chain.name}. It sends nothing itself.`].filter(Boolean),
     settle: "The service sends the payment, once, and pays the gas.",
-    credit: `You get ${group(subject.credits)} ${plural(subject.credits, "credit")} and a receipt.`,
+    credit: `You get ${sum} and a receipt.`,
+  };
+  const steps = stepList(planned, {
+    sign: ["You signed a payment of ", h("strong", {}, priceOf(subject)), ` on ${chain.name}.`],
+    settle: "The service sent the payment, and paid the gas.",
+    credit: `You got ${sum} and a receipt.`,
   });
   const heading = h("h2", { tabindex: "-1" }, `Pay ${priceOf(subject)}`);
   const notice = h("div", { class: "notice notice-bad", role: "alert", tabindex: "-1", hidden: true });
@@ -89,7 +95,7 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
         "section",
         { class: "card" },
         heading,
-        h("p", { class: "soft" }, `${group(subject.credits)} ${plural(subject.credits, "credit")}, on ${chain.name}.`),
+        h("p", { class: "soft" }, `${sum}, on ${chain.name}.`),
         notice,
         steps.element,
         h("div", { class: "actions" }, stop, again, leave, forget),
@@ -112,7 +118,7 @@ export function showSigned(place, { offer, offers, coin, account, key, signal, d
     }
     notice.hidden = true;
     show(leave);
-    steps.say("wallet", "done", signed.from);
+    steps.say("wallet", "done", "", connected(signed.from));
     steps.say("sign", "done", "");
     try {
       const response = await settle(signed, { key, say: steps.say, signal });

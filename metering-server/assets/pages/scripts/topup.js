@@ -316,7 +316,7 @@ export class TopUp {
       waiting = false;
       this.#resume(sent, "The payment is not registered yet. Nothing is lost: you can register it once it is confirmed.");
     });
-    const steps = stepList({ send: "The payment is sent.", confirm: "It is confirmed.", credit: "You get the credits and a receipt." });
+    const steps = stepList({ send: "The payment was sent.", confirm: "Wait until it is confirmed.", credit: "You get the credits and a receipt." });
     const heading = h("h2", { tabindex: "-1" }, `Payment for ${sent.label}`);
     this.#panel.replaceChildren(h("div", { class: "card", id: "payment-progress" }, heading, steps.element, h("div", { class: "actions" }, stop)));
     const explorer = this.#groups.find(({ chain }) => chain.chain_id === sent.chain_id)?.chain.explorer_url;
