@@ -120,12 +120,6 @@ pub trait ReceiptSigner: Send + Sync + fmt::Debug {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiptError {
-    /// Too many receipts are waiting.
-    #[error("too many receipts are waiting to be signed")]
-    Overloaded,
-    /// The signer was stopped.
-    #[error("the signer of receipts was stopped")]
-    Stopped,
     /// The statement cannot be written as a receipt.
     #[error("the statement cannot be signed: {0}")]
     Invalid(String),

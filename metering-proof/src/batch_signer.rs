@@ -1,9 +1,8 @@
-//! Signs receipts in batches: one signature for all waiting receipts, and a few per millisecond at most. A signature for
-//! each response would cost a busy service much of its throughput.
+//! Signs receipts in batches, one signature for all that wait: one for each response would cost a busy service much of its
+//! throughput. Whoever waits for a receipt signs for the others too, so that no other thread has to be woken.
 
 use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use metering_core::receipts::{ReceiptError, ReceiptSigner, Statement};
@@ -11,33 +10,26 @@ use metering_core::store::KeyStore;
 use metering_core::{Clock, Randomness};
 use metering_log::keys::PrivateKey;
 use metering_log::tree::TreeHash;
-use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::task::yield_now;
-use tokio::time::{Instant, sleep_until};
 
 use crate::batch::SignedBatch;
 use crate::key_ids::KeyIds;
 use crate::payload::ReceiptPayload;
 
-/// How many receipts may wait. Beyond that, receipts are refused, so that a flood of them does not delay responses for
-/// long.
-const MAX_WAITING: usize = 8_192;
-/// The maximum number of receipts per signature.
+/// The maximum number of receipts per signature: their hashes take milliseconds.
 const MAX_BATCH: usize = 4_096;
-/// How long a window is. Timers have no shorter one.
-const WINDOW: Duration = Duration::from_millis(1);
-/// How many signatures a window may have: they take about a tenth of one processor. With few clients no receipt waits.
-const SIGNATURES_PER_WINDOW: u32 = 4;
 
-/// A [`ReceiptSigner`] with a key in memory. Payloads and their hashes are made by the callers; the task that
-/// [`BatchSigner::start`] returns makes trees and signatures.
+/// A [`ReceiptSigner`] with a key in memory.
 pub struct BatchSigner {
-    queue: mpsc::Sender<Waiting>,
+    waiting: Mutex<Vec<Waiting>>,
+    /// Locked while signing.
+    key: tokio::sync::Mutex<PrivateKey>,
     key_ids: KeyIds,
     issuer: String,
-    randomness: Arc<dyn Randomness>,
     log: watch::Receiver<Option<String>>,
+    randomness: Arc<dyn Randomness>,
+    clock: Arc<dyn Clock>,
 }
 
 /// A receipt waiting for a signature.
@@ -48,20 +40,50 @@ struct Waiting {
 }
 
 impl BatchSigner {
-    /// A signer, and its task, which the caller runs: it ends when the signer is dropped. Receipts are of `issuer`, the
-    /// public URL of the service, and signed with `key`. Key ids are read from `keys`, once each. While `log` contains
-    /// a log's origin, receipts promise that their postings will be in that log.
-    pub fn start(
+    /// Receipts are of `issuer`, the public URL of the service, and signed with `key`. Key ids are read from `keys`, once
+    /// each. While `log` contains a log's origin, receipts promise that their postings will be in that log.
+    pub fn new(
         key: PrivateKey,
         issuer: String,
         log: watch::Receiver<Option<String>>,
         keys: Arc<dyn KeyStore>,
         randomness: Arc<dyn Randomness>,
         clock: Arc<dyn Clock>,
-    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (queue, waiting) = mpsc::channel(MAX_WAITING);
-        let task = Task { queue: waiting, key, issuer: issuer.clone(), clock };
-        (Self { queue, key_ids: KeyIds::new(keys), issuer, randomness, log }, task.run())
+    ) -> Self {
+        let (waiting, key, key_ids) = (Mutex::default(), tokio::sync::Mutex::new(key), KeyIds::new(keys));
+        Self { waiting, key, key_ids, issuer, log, randomness, clock }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Signs what waits, unless another caller is signing: that one looks again once it has unlocked the key.
+    fn sign_waiting(&self) {
+        while !self.waiting().is_empty() {
+            let Ok(key) = self.key.try_lock() else { return };
+            let mut batch: Vec<Waiting> = {
+                let mut waiting = self.waiting();
+                let count = waiting.len().min(MAX_BATCH);
+                waiting.drain(..count).collect()
+            };
+            // Some clients may have disconnected.
+            batch.retain(|receipt| !receipt.reply.is_closed());
+            if !batch.is_empty() {
+                self.sign_batch(batch, &key);
+            }
+        }
+    }
+
+    fn sign_batch(&self, waiting: Vec<Waiting>, key: &PrivateKey) {
+        let leaves = waiting.iter().map(|receipt| receipt.leaf).collect();
+        // Without a batch, the replies are dropped, and callers see that nothing was signed.
+        let Ok(batch) = SignedBatch::sign(leaves, self.issuer.clone(), self.clock.now(), key) else { return };
+        let batch = Arc::new(batch);
+        for (place, receipt) in waiting.into_iter().enumerate() {
+            // The caller may have been dropped.
+            let _ = receipt.reply.send((Arc::clone(&batch), place));
+        }
     }
 }
 
@@ -72,13 +94,16 @@ impl ReceiptSigner for BatchSigner {
         let log = self.log.borrow().clone();
         let payload = ReceiptPayload::new(statement, key, self.issuer.clone(), log, &*self.randomness);
         let payload = serde_json::to_vec(&payload).map_err(|error| ReceiptError::Invalid(error.to_string()))?;
-        let (reply, signed) = oneshot::channel();
-        let waiting = Waiting { leaf: TreeHash::leaf(&payload), reply };
-        self.queue.try_send(waiting).map_err(|error| match error {
-            TrySendError::Full(_) => ReceiptError::Overloaded,
-            TrySendError::Closed(_) => ReceiptError::Stopped,
-        })?;
-        let (batch, place) = signed.await.map_err(|_| ReceiptError::Stopped)?;
+        let (reply, mut signed) = oneshot::channel();
+        self.waiting().push(Waiting { leaf: TreeHash::leaf(&payload), reply });
+        // The responses to one commit come together, and share a signature.
+        yield_now().await;
+        let (batch, place) = if let Ok(signed) = signed.try_recv() {
+            signed
+        } else {
+            self.sign_waiting();
+            signed.await.map_err(|_| ReceiptError::Invalid("its batch cannot be written".to_owned()))?
+        };
         Ok(batch.receipt(payload, place).to_string())
     }
 }
@@ -86,53 +111,5 @@ impl ReceiptSigner for BatchSigner {
 impl fmt::Debug for BatchSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BatchSigner").field("issuer", &self.issuer).finish_non_exhaustive()
-    }
-}
-
-/// The part of the signer that has the key.
-struct Task {
-    queue: mpsc::Receiver<Waiting>,
-    key: PrivateKey,
-    issuer: String,
-    clock: Arc<dyn Clock>,
-}
-
-impl Task {
-    async fn run(mut self) {
-        let mut waiting = Vec::new();
-        let (mut window, mut signatures) = (Instant::now(), 0);
-        while self.queue.recv_many(&mut waiting, MAX_BATCH).await > 0 {
-            if signatures == SIGNATURES_PER_WINDOW {
-                sleep_until(window + WINDOW).await;
-            } else {
-                // The responses to one commit come together.
-                yield_now().await;
-            }
-            while waiting.len() < MAX_BATCH
-                && let Ok(more) = self.queue.try_recv()
-            {
-                waiting.push(more);
-            }
-            // Some clients may have disconnected.
-            waiting.retain(|receipt| !receipt.reply.is_closed());
-            if !waiting.is_empty() {
-                if window.elapsed() >= WINDOW {
-                    (window, signatures) = (Instant::now(), 0);
-                }
-                self.sign(std::mem::take(&mut waiting));
-                signatures += 1;
-            }
-        }
-    }
-
-    fn sign(&self, waiting: Vec<Waiting>) {
-        let leaves = waiting.iter().map(|receipt| receipt.leaf).collect();
-        // Without a batch, the replies are dropped, and callers see that nothing was signed.
-        let Ok(batch) = SignedBatch::sign(leaves, self.issuer.clone(), self.clock.now(), &self.key) else { return };
-        let batch = Arc::new(batch);
-        for (place, receipt) in waiting.into_iter().enumerate() {
-            // The caller may have been dropped.
-            let _ = receipt.reply.send((Arc::clone(&batch), place));
-        }
     }
 }

@@ -15,8 +15,7 @@ use metering_core::{
 use metering_log::keys::{JwkSet, PrivateKey};
 use metering_proof::{BatchSigner, ReceiptFault, ReceiptPayload, SignedReceipt};
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, advance};
+use tokio::task::{JoinHandle, JoinSet, yield_now};
 
 const ISSUER: &str = "https://api.example.com";
 
@@ -28,8 +27,7 @@ struct Setup {
     log: watch::Sender<Option<String>>,
 }
 
-/// A signer, and its task.
-async fn setup() -> (Setup, impl Future<Output = ()> + Send + 'static) {
+async fn setup() -> Setup {
     let (store, secret) = (Arc::new(MemoryStore::new()), ApiKey::generate(&SystemRandomness).hash());
     let id = AccountId::generate(&SystemRandomness);
     let new = NewAccount::new(id.clone(), "agent".parse().unwrap(), secret, SystemClock.now());
@@ -38,8 +36,8 @@ async fn setup() -> (Setup, impl Future<Output = ()> + Send + 'static) {
     let published = JwkSet::new([key.public()]);
     let (randomness, clock) = (Arc::new(SystemRandomness), Arc::new(SystemClock));
     let (log, running) = watch::channel(None);
-    let (signer, task) = BatchSigner::start(key, ISSUER.to_owned(), running, store, randomness, clock);
-    (Setup { signer: Arc::new(signer), account: id, key: KeyId::of_first(&secret), published, log }, task)
+    let signer = BatchSigner::new(key, ISSUER.to_owned(), running, store, randomness, clock);
+    Setup { signer: Arc::new(signer), account: id, key: KeyId::of_first(&secret), published, log }
 }
 
 impl Setup {
@@ -80,13 +78,11 @@ fn parts(receipt: &str) -> [&str; 4] {
     receipt.splitn(4, '.').collect::<Vec<_>>().try_into().unwrap()
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn one_signature_is_for_all_that_wait_and_each_verifies_by_itself() {
-    let (setup, task) = setup().await;
+    let setup = setup().await;
     let statements: Vec<Statement> = (1..=100).map(|atoms| setup.statement(atoms)).collect();
     let callers: Vec<_> = statements.iter().map(|statement| setup.sign(statement.clone())).collect();
-    // It first runs after the callers.
-    tokio::spawn(task);
     let mut receipts = Vec::new();
     for caller in callers {
         receipts.push(caller.await.unwrap().unwrap());
@@ -114,10 +110,9 @@ async fn one_signature_is_for_all_that_wait_and_each_verifies_by_itself() {
     assert_eq!(salts.len(), 100);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn while_a_log_runs_receipts_promise_that_their_postings_will_be_in_it() {
-    let (setup, task) = setup().await;
-    tokio::spawn(task);
+    let setup = setup().await;
     setup.log.send_replace(Some("api.example.com/log/1".to_owned()));
     let statement = setup.statement(1);
     let promised = setup.verify(&setup.signer.sign(statement.clone()).await.unwrap()).unwrap();
@@ -128,66 +123,38 @@ async fn while_a_log_runs_receipts_promise_that_their_postings_will_be_in_it() {
     assert_eq!((paid.log, paid.logged_by), (None, None));
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_first_four_signatures_of_a_millisecond_are_made_at_once_and_then_receipts_wait_for_the_next() {
-    let (setup, task) = setup().await;
-    tokio::spawn(task);
-    let began = Instant::now();
-    let mut receipts = Vec::new();
-    for atoms in 1..=4 {
-        receipts.push(setup.signed(atoms).await);
+/// On many threads nobody waits for ever, and no receipt is lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn receipts_of_many_threads_are_all_signed() {
+    let setup = Arc::new(setup().await);
+    let mut callers = JoinSet::new();
+    for caller in 0..16 {
+        let setup = Arc::clone(&setup);
+        callers.spawn(async move {
+            for atoms in 1..=100 {
+                let paid = setup.verify(&setup.signed(1_000 * caller + atoms).await).unwrap();
+                assert_eq!(paid.amount, Credits::from_atoms(1_000 * caller + atoms));
+            }
+        });
     }
-    assert_eq!(began.elapsed(), Duration::ZERO);
-    // Receipts that arrive within the same millisecond are signed together.
-    for caller in [setup.sign(setup.statement(5)), setup.sign(setup.statement(6))] {
-        receipts.push(caller.await.unwrap().unwrap());
-    }
-    assert!(began.elapsed() >= Duration::from_millis(1));
-    let sizes: Vec<&str> = receipts.iter().map(|receipt| parts(receipt)[1]).collect();
-    assert_eq!(sizes, ["0-1", "0-1", "0-1", "0-1", "0-2", "1-2"]);
-
-    advance(Duration::from_millis(5)).await;
-    let began = Instant::now();
-    setup.signed(7).await;
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    callers.join_all().await;
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn receipts_whose_clients_are_gone_are_not_signed() {
-    let (setup, task) = setup().await;
+    let setup = setup().await;
     let (gone, there) = (setup.sign(setup.statement(1)), setup.sign(setup.statement(2)));
-    let signing = tokio::spawn(async move {
-        // Both wait by now.
-        gone.abort();
-        assert!(gone.await.unwrap_err().is_cancelled());
-        task.await;
-    });
+    yield_now().await;
+    // Both wait by now.
+    gone.abort();
+    assert!(gone.await.unwrap_err().is_cancelled());
     let receipt = there.await.unwrap().unwrap();
     assert_eq!(parts(&receipt)[1], "0-1");
-    drop(setup);
-    signing.await.unwrap();
-}
-
-#[tokio::test(start_paused = true)]
-async fn more_than_may_wait_are_refused_and_all_are_when_the_signer_stops() {
-    let (setup, task) = setup().await;
-    let mut callers = JoinSet::new();
-    for atoms in 1..=8_193 {
-        let (signer, statement) = (Arc::clone(&setup.signer), setup.statement(atoms));
-        callers.spawn(async move { signer.sign(statement).await });
-    }
-    let refused = callers.join_next().await.unwrap().unwrap();
-    assert!(matches!(refused, Err(ReceiptError::Overloaded)), "{refused:?}");
-    drop(task);
-    while let Some(stopped) = callers.join_next().await {
-        assert!(matches!(stopped.unwrap(), Err(ReceiptError::Stopped)));
-    }
-    assert!(matches!(setup.signer.sign(setup.statement(1)).await, Err(ReceiptError::Stopped)));
 }
 
 #[tokio::test]
 async fn unknown_keys_get_no_receipt() {
-    let (setup, _task) = setup().await;
+    let setup = setup().await;
     let statement = Statement { key: KeyNumber::new(5), ..setup.statement(1) };
     let error = setup.signer.sign(statement).await.unwrap_err();
     assert_eq!(

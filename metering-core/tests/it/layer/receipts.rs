@@ -168,7 +168,7 @@ enum Faulty {
 impl ReceiptSigner for Faulty {
     async fn sign(&self, _: Statement) -> Result<String, ReceiptError> {
         match self {
-            Self::Fails => Err(ReceiptError::Overloaded),
+            Self::Fails => Err(ReceiptError::Invalid("a test".to_owned())),
             Self::Hangs => std::future::pending().await,
         }
     }
