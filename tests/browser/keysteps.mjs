@@ -68,3 +68,18 @@ export async function secretOf(page, name, { isOwn = false } = {}) {
   assert.ok(isOwn || !(await shows(page, secret)), "the secret is shown once");
   return secret;
 }
+
+/** In the page: what the menu's buttons of these rows cover. */
+export const covered = (rows) =>
+  rows.flatMap((row) => {
+    const button = row.querySelector(".menu-button").getBoundingClientRect();
+    const isCovered = (part) => [...part.getClientRects()].some((at) => at.left < button.right && at.right > button.left && at.top < button.bottom && at.bottom > button.top);
+    return [...row.querySelectorAll("[data-key], code, .key-state, .key-budget, time")].filter(isCovered).map((part) => part.textContent);
+  });
+
+/** In the page: whether both buttons of a dialog can be seen whole. */
+export function hasButtonsInView(dialog) {
+  const [frame, buttons] = [dialog.getBoundingClientRect(), [...dialog.querySelectorAll(".actions > .button")]];
+  const isInView = (at) => at.top >= frame.top && at.bottom <= Math.min(frame.bottom, innerHeight);
+  return buttons.length === 2 && buttons.every((button) => isInView(button.getBoundingClientRect()));
+}

@@ -2,23 +2,8 @@
 
 import assert from "node:assert/strict";
 import { checkPage, storedData } from "./browser.mjs";
-import { ONE_CALL, OTHER_ROUTE, ROUTE, act, again, api, details, make, menu, openKeys, row, secretOf, status, submit } from "./keysteps.mjs";
+import { ONE_CALL, OTHER_ROUTE, ROUTE, act, again, api, covered, details, hasButtonsInView, make, menu, openKeys, row, secretOf, status, submit } from "./keysteps.mjs";
 import { KEY, LOOKS, copied, look, signIn, tabTo, watchClipboard } from "./steps.mjs";
-
-/** In the page: what the menu's buttons of these rows cover. */
-const covered = (rows) =>
-  rows.flatMap((row) => {
-    const button = row.querySelector(".menu-button").getBoundingClientRect();
-    const isCovered = (part) => [...part.getClientRects()].some((at) => at.left < button.right && at.right > button.left && at.top < button.bottom && at.bottom > button.top);
-    return [...row.querySelectorAll("[data-key], code, .key-state, .key-budget, time")].filter(isCovered).map((part) => part.textContent);
-  });
-
-/** In the page: whether both buttons of a dialog can be seen whole. */
-function hasButtonsInView(dialog) {
-  const [frame, buttons] = [dialog.getBoundingClientRect(), [...dialog.querySelectorAll(".actions > .button")]];
-  const isInView = (at) => at.top >= frame.top && at.bottom <= Math.min(frame.bottom, innerHeight);
-  return buttons.length === 2 && buttons.every((button) => isInView(button.getBoundingClientRect()));
-}
 
 export const keyTab = {
   /** A key is created, used until its budget is spent, changed, rotated, disabled and deleted. */
