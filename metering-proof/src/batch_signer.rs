@@ -17,18 +17,23 @@ use crate::batch::SignedBatch;
 use crate::key_ids::KeyIds;
 use crate::payload::ReceiptPayload;
 
-/// The maximum number of receipts per signature: their hashes take milliseconds.
-const MAX_BATCH: usize = 4_096;
+/// The maximum number of receipts per signature: their hashes take a fraction of a millisecond.
+const MAX_BATCH: usize = 512;
 
 /// A [`ReceiptSigner`] with a key in memory.
 pub struct BatchSigner {
+    queue: Arc<Queue>,
+    key_ids: KeyIds,
+    log: watch::Receiver<Option<String>>,
+    randomness: Arc<dyn Randomness>,
+}
+
+/// The receipts that wait, and what signs them.
+struct Queue {
     waiting: Mutex<Vec<Waiting>>,
     /// Locked while signing.
     key: tokio::sync::Mutex<PrivateKey>,
-    key_ids: KeyIds,
     issuer: String,
-    log: watch::Receiver<Option<String>>,
-    randomness: Arc<dyn Randomness>,
     clock: Arc<dyn Clock>,
 }
 
@@ -50,29 +55,32 @@ impl BatchSigner {
         randomness: Arc<dyn Randomness>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (waiting, key, key_ids) = (Mutex::default(), tokio::sync::Mutex::new(key), KeyIds::new(keys));
-        Self { waiting, key, key_ids, issuer, log, randomness, clock }
+        let queue = Queue { waiting: Mutex::default(), key: tokio::sync::Mutex::new(key), issuer, clock };
+        Self { queue: Arc::new(queue), key_ids: KeyIds::new(keys), log, randomness }
     }
+}
 
+impl Queue {
     fn waiting(&self) -> MutexGuard<'_, Vec<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Signs what waits, unless another caller is signing: that one looks again once it has unlocked the key.
-    fn sign_waiting(&self) {
-        while !self.waiting().is_empty() {
-            let Ok(key) = self.key.try_lock() else { return };
-            let mut batch: Vec<Waiting> = {
-                let mut waiting = self.waiting();
-                let count = waiting.len().min(MAX_BATCH);
-                waiting.drain(..count).collect()
-            };
-            // Some clients may have disconnected.
-            batch.retain(|receipt| !receipt.reply.is_closed());
-            if !batch.is_empty() {
-                self.sign_batch(batch, &key);
-            }
+    /// Signs one batch of what waits, unless another caller is signing. Whether more waits then, for which this caller must
+    /// look: those who came meanwhile could not sign.
+    fn sign(&self) -> bool {
+        let Ok(key) = self.key.try_lock() else { return false };
+        let mut batch: Vec<Waiting> = {
+            let mut waiting = self.waiting();
+            let count = waiting.len().min(MAX_BATCH);
+            waiting.drain(..count).collect()
+        };
+        // Some clients may have disconnected.
+        batch.retain(|receipt| !receipt.reply.is_closed());
+        if !batch.is_empty() {
+            self.sign_batch(batch, &key);
         }
+        drop(key);
+        !self.waiting().is_empty()
     }
 
     fn sign_batch(&self, waiting: Vec<Waiting>, key: &PrivateKey) {
@@ -92,16 +100,25 @@ impl ReceiptSigner for BatchSigner {
     async fn sign(&self, statement: Statement) -> Result<String, ReceiptError> {
         let key = self.key_ids.get(&statement.account, statement.key).await?;
         let log = self.log.borrow().clone();
-        let payload = ReceiptPayload::new(statement, key, self.issuer.clone(), log, &*self.randomness);
+        let queue = &self.queue;
+        let payload = ReceiptPayload::new(statement, key, queue.issuer.clone(), log, &*self.randomness);
         let payload = serde_json::to_vec(&payload).map_err(|error| ReceiptError::Invalid(error.to_string()))?;
         let (reply, mut signed) = oneshot::channel();
-        self.waiting().push(Waiting { leaf: TreeHash::leaf(&payload), reply });
+        queue.waiting().push(Waiting { leaf: TreeHash::leaf(&payload), reply });
         // The responses to one commit come together, and share a signature.
         yield_now().await;
         let (batch, place) = if let Ok(signed) = signed.try_recv() {
             signed
         } else {
-            self.sign_waiting();
+            if queue.sign() {
+                // In a task of its own: this response does not wait for the others, and its client may disconnect.
+                let queue = Arc::clone(queue);
+                tokio::spawn(async move {
+                    while queue.sign() {
+                        yield_now().await;
+                    }
+                });
+            }
             signed.await.map_err(|_| ReceiptError::Invalid("its batch cannot be written".to_owned()))?
         };
         Ok(batch.receipt(payload, place).to_string())
@@ -110,6 +127,6 @@ impl ReceiptSigner for BatchSigner {
 
 impl fmt::Debug for BatchSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BatchSigner").field("issuer", &self.issuer).finish_non_exhaustive()
+        f.debug_struct("BatchSigner").field("issuer", &self.queue.issuer).finish_non_exhaustive()
     }
 }

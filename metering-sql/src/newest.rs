@@ -101,7 +101,7 @@ pub async fn payments(
 }
 
 /// Payments of processors that were credited when their accounts were revoked already, and are not reversed.
-const OF_REVOKED: &str = "WHERE payment.processor IS NOT NULL AND payment.settlement = 'final' AND EXISTS ( \
+const OF_REVOKED: &str = "WHERE payment.chain_id = 0 AND payment.processor IS NOT NULL AND payment.settlement = 'final' AND EXISTS ( \
        SELECT 1 FROM account a WHERE a.id = payment.account AND a.revoked_at <= payment.recorded_at) \
      ORDER BY payment.id DESC LIMIT ?1";
 

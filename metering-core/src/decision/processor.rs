@@ -45,6 +45,10 @@ pub fn credit_processor_payment<K>(
         Decided::Accepted(mut changes) => {
             changes.record.processor = Some(processor.clone());
             changes.posted.name_processor(processor);
+            // Clocks differ. It was revoked before, so the payment is not recorded as earlier than that.
+            if let Some(revoked_at) = changes.posted.account.revoked_at {
+                changes.record.recorded_at = changes.record.recorded_at.max(revoked_at);
+            }
             let paid = vec![
                 ("id", processor.id().into()),
                 ("account", account.as_str().into()),

@@ -35,15 +35,20 @@ impl Stripe {
         if owner != customer || before.as_ref().is_some_and(|before| before.method == method) {
             return Ok(());
         }
-        let card = SavedCard { customer: owner, method, brand, last4 };
+        let card = SavedCard { customer: owner, method: method.clone(), brand, last4 };
         let saved = self.store.set_auto_top_up(&account, AutoTopUpChange::Card(Some(card))).await;
-        // A revoked account can pay, but its card is never charged again.
-        let AutoTopUpSet::Set(_) = saved.map_err(Error::from)? else { return Ok(()) };
-        tracing::info!(%account, "saved a card");
-        if let Some(SavedCard { method, .. }) = before
-            && let Err(error) = self.api.detach(&method).await
+        let unused = match saved.map_err(Error::from)? {
+            AutoTopUpSet::Set(_) => {
+                tracing::info!(%account, "saved a card");
+                before.map(|before| before.method)
+            }
+            // A revoked account can pay, but its card is never charged again.
+            AutoTopUpSet::NoCard | AutoTopUpSet::NoSuchAccount => Some(method),
+        };
+        if let Some(unused) = unused
+            && let Err(error) = self.api.detach(&unused).await
         {
-            tracing::warn!(%account, %error, "could not remove a card at Stripe that another one replaced");
+            tracing::warn!(%account, %error, "could not remove a card at Stripe that is not used any more");
         }
         Ok(())
     }

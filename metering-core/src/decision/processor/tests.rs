@@ -250,6 +250,10 @@ fn a_revoked_account_is_credited_with_money_that_was_taken() {
     let Decided::Accepted((changes, _)) = credited(Some(revoked()), None) else { panic!("nothing refuses it") };
     let after = changes.posted.account;
     assert_eq!((after.totals.balance.atoms(), after.revoked_at), (account().totals.balance.atoms() + 5, Some(NOW)));
+    // Another node's clock is ahead.
+    let later = Account { revoked_at: Some(NOW.saturating_add(Duration::from_secs(1))), ..revoked() };
+    let Decided::Accepted((changes, _)) = credited(Some(later.clone()), None) else { panic!("nothing refuses it") };
+    assert_eq!(Some(changes.record.recorded_at), later.revoked_at, "the payment is listed as one of a revoked account");
     let repeated = PaymentCredited::Repeated(revoked(), Box::new(paid()));
     assert_eq!(credited(Some(revoked()), Some(paid())), Decided::Refused(repeated));
     assert_eq!(credited(None, None), Decided::Refused(PaymentCredited::NoSuchAccount));

@@ -94,7 +94,11 @@ impl Payments<'_> {
                     let (account, payment, at) = (&account.id, processor.id(), processor.processor());
                     tracing::warn!(%account, payment, at, "a payment was credited to a revoked account; refund it");
                 }
-                Ok(response(&account, &processor, sold.credits, plan_id, false))
+                let account_revoked = account.revoked_at.is_some();
+                Ok(ProcessorPaymentResponse {
+                    account_revoked,
+                    ..response(&account, &processor, sold.credits, plan_id)
+                })
             }
             PaymentCredited::Repeated(account, record) => {
                 let added = self.added_by(&account, &processor.tx()).await?;
@@ -106,7 +110,9 @@ impl Payments<'_> {
                     ("credits", request.credits.is_none_or(|credits| credits == added), added.to_string()),
                 ];
                 same_terms(&processor, terms)?;
-                Ok(response(&account, &processor, added, plan_id, true))
+                let account_revoked = account.revoked_at.is_some_and(|at| at <= record.recorded_at);
+                let response = response(&account, &processor, added, plan_id);
+                Ok(ProcessorPaymentResponse { already_credited: true, account_revoked, ..response })
             }
             PaymentCredited::TxUsed => Err(self.used_by_another(&processor).await?),
             PaymentCredited::NoSuchAccount => Err(PaymentError::UnknownAccount.into()),
@@ -343,7 +349,6 @@ fn response(
     processor: &ProcessorRef,
     amount_added: Credits,
     plan_id: Option<String>,
-    already_credited: bool,
 ) -> ProcessorPaymentResponse {
     ProcessorPaymentResponse {
         org_id: account.id.to_string(),
@@ -352,8 +357,8 @@ fn response(
         total_credits_purchased: account.totals.purchased,
         plan_id,
         receipt_number: ReceiptNumber::of(&processor.tx()).to_string(),
-        already_credited,
-        account_revoked: account.revoked_at.is_some(),
+        already_credited: false,
+        account_revoked: false,
     }
 }
 

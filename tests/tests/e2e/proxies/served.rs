@@ -83,6 +83,10 @@ fn serves(kind: Kind, file: &str) {
     assert_eq!(own.map(|name| free.header(name)), [None; 4], "metering said none of these");
     assert_eq!(free.header("access-control-allow-origin"), None);
     assert_eq!(fixture.upstream.last().headers.get("x-metering-org-id"), None);
+    // Otherwise a service could open a connection on which nothing is metered.
+    let tunnelling = client.with_header("Connection", "Upgrade, HTTP2-Settings").with_header("Upgrade", "h2c");
+    let _ = tunnelling.with_header("HTTP2-Settings", "AAMAAABkAAQAAP__").get("/api/free").expect(200);
+    assert_eq!(fixture.upstream.last().headers.get("upgrade"), None);
     let direct = fixture.server.client_with(&account.api_key);
     assert_eq!(balance(&direct), amount(CREDIT - 4 * BASE_CALL), "the free route costs nothing");
     fixture.site.verify();
