@@ -28,7 +28,7 @@ const WALLET = "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed";
 /** What needs attention, made up: one of each. */
 const needs = (org) => ({
   unpaid: [],
-  to_refund: [],
+  to_refund: [{ org_id: org, processor: "stripe", processor_id: "pi_1", paid: "10 EUR", at: "2026-11-20T08:00:00.000Z" }],
   usage_sinks: [],
   unclaimed: [
     {
@@ -196,7 +196,7 @@ export const consoleSearch = {
   async consoleAttention(visitor, { token, org }) {
     for (const options of LOOKS) {
       const page = await visitor.window(options);
-      await page.route("**/admin/attention", (route) => route.fulfill(json(needs(org))));
+      await page.route("**/admin/attention*", (route) => route.fulfill(json(needs(org))));
       await page.route("**/metrics", async (route) => {
         const soon = Math.floor(Date.now() / 1_000) + 86_400;
         await route.fulfill({ contentType: "text/plain", body: `metering_tls_certificate_expiry_timestamp_seconds ${soon}\nmetering_chain_source_up{chain_id="8453",source="2"} 0\n` });
@@ -207,6 +207,7 @@ export const consoleSearch = {
       const words = async (kind) => plain(await page.innerText(`[data-attention="${kind}"]`));
       assert.match(await words("payment"), /^Payment 4\.75 USDC on base, 2026-11-20 08:00:00 UTC, 0\.25 USDC short of Starter\. This wallet paid 50 USDC for Pro before, on 2026-10-01, for org_\w+\. Assign it/i);
       assert.match(await words("webhook"), /https:\/\/example\.com\/hook fails since 2026-11-20 22:51:00 UTC: HTTP 500, 7 attempts\. Its deliveries/i);
+      assert.match(await words("refund"), /^Refund 10 EUR, payment pi_1 at stripe, was taken on 2026-11-20 08:00:00 UTC for an account that is revoked\./i);
       assert.match(await words("runway"), /price-watcher in about 2 days: 3 credits left, 10\.5 used in 7 days\./);
       assert.match(await words("source"), /RPC source 2 of chain 8453 does not respond/);
       await checkPage(page, `console-attention-${look(options)}`);
@@ -217,8 +218,8 @@ export const consoleSearch = {
       assert.equal(await page.getAttribute("#tab-webhooks", "aria-selected"), "true");
       // More than a few of a kind are counted, with a link to all.
       const [many, { running_out: [runway], ...others }] = [7, needs(org)];
-      await page.unroute("**/admin/attention");
-      await page.route("**/admin/attention", (route) => route.fulfill(json({ ...others, running_out: Array(many).fill(runway) })));
+      await page.unroute("**/admin/attention*");
+      await page.route("**/admin/attention*", (route) => route.fulfill(json({ ...others, running_out: Array(many).fill(runway) })));
       await visit(page, "Overview");
       await page.waitForSelector('[data-attention="runway"]:has-text("2 more.")');
       await page.click('[data-attention="runway"] a[href="#/attention"]');
@@ -228,7 +229,7 @@ export const consoleSearch = {
       assert.equal(await page.locator('a[href="#/attention"]').count(), 0);
       await checkPage(page, null);
       // Lists that the service sends in pages are read page by page.
-      await page.unroute("**/admin/attention");
+      await page.unroute("**/admin/attention*");
       await page.route(/\/admin\/attention(\?|$)/, (route) => {
         const after = new URL(route.request().url()).searchParams.get("after");
         const next = { ...others.next, running_out: after ? null : "2.10.org" };

@@ -48,7 +48,7 @@ export const months = {
       await page.waitForSelector('[data-attention="runway"]');
       await page.waitForSelector("#revenue-EUR-change:not(:empty)");
       const earned = (await page.locator(".tile", { has: page.locator("#revenue-EUR") }).innerText()).replace(/\s+/g, " ");
-      assert.match(earned, /^Revenue 154\.44 EUR in 2 payments with a value \+63% on the 30 days before$/i);
+      assert.match(earned, /^Revenue in EUR 154\.44 EUR in 2 payments with a value \+63% on the 30 days before$/i);
       assert.match(await page.innerText("#sales"), /In EUR\s+154\.44 EUR in 2 payments\s/);
       await checkPage(page, narrow ? (dark ? "console-dark-phone" : null) : dark ? null : "console");
       await page.goto(`${page.base}/console#/accounts/${org}`);

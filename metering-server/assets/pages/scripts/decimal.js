@@ -56,7 +56,7 @@ const SCALES = [["", 0], ["million", 6], ["billion", 9]];
 /** How many decimals a meter has room for beside these whole digits: at most `places`. */
 const room = (whole, places) => Math.max(0, Math.min(places, DRUMS - whole.length));
 
-/** A number with the decimals that a meter has room for. They are cut off, so that a balance is never shown as more than it is. */
+/** A number with the decimals that a meter has room for. They are cut off, so that credits are never shown that are not there. */
 export function cutOff(text, places) {
   const decimals = room(text.replace("-", "").split(".")[0], places);
   return fromUnits(toUnits(text, decimals), decimals);

@@ -54,7 +54,10 @@ export function checkedForm({ fields = [], layout = null, confirm, other, danger
     const named = asked().filter((one) => error.fields?.[one.name]);
     for (const one of named) one.complain(explain(one, error.fields[one.name]));
     if (named.length > 0) goTo(named[0]);
-    else say(problem, problemOf(error));
+    else {
+      say(problem, problemOf(error));
+      problem.scrollIntoView({ block: "nearest" });
+    }
   };
   return form;
 }

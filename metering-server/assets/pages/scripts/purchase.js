@@ -31,9 +31,10 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
     confirm: `Wait for ${quote.required} ${plural(quote.required, "confirmation")}.`,
     credit: `You get ${sum} and a receipt.`,
   };
+  // Unless this page's wallet paid, whose address is known.
+  const elsewhere = "The payment was sent from elsewhere.";
   const steps = stepList(planned, {
-    // Unless this page's wallet paid, whose address is known.
-    wallet: "The payment was sent from elsewhere.",
+    wallet: elsewhere,
     confirm: `Confirmed: ${quote.required} of ${quote.required} confirmations.`,
     credit: `You got ${sum} and a receipt.`,
   });
@@ -120,7 +121,8 @@ export function showPurchase(place, { quote, plan, chain, coin, credits, account
           lost(sentence(error));
           return;
         }
-        for (const step of ["wallet", "send"]) steps.say(step, "", "");
+        steps.say("wallet", "", "", elsewhere);
+        steps.say("send", "", "");
         alert.textContent = sentence(error);
         alert.hidden = false;
         alert.focus();

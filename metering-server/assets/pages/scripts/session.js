@@ -77,6 +77,12 @@ function remembered(name) {
 }
 
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
+
+/** Marks a payment as one that its quote does not credit, so it is registered by its hash. */
+export function withoutQuote({ quote_id: _, ...payment }) {
+  rememberPayment(payment);
+  return payment;
+}
 export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
 /**

@@ -10,7 +10,7 @@ import { howItWorks, showPurchase } from "/assets/purchase.js";
 import { coinOf, named, sumOf } from "/assets/quote.js";
 import { may, whyNot } from "/assets/rights.js";
 import { offersForm, pendingNotice, showSigned } from "/assets/signed.js";
-import { forgetPayment, forgetPlan, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedPlan, rememberedQuote, rememberedSigned } from "/assets/session.js";
+import { forgetPayment, forgetPlan, forgetQuote, rememberPayment, rememberQuote, rememberedPayment, rememberedPlan, rememberedQuote, rememberedSigned, withoutQuote } from "/assets/session.js";
 import { stepList, transaction } from "/assets/steps.js";
 import { toppedUp } from "/assets/toppedup.js";
 
@@ -395,10 +395,4 @@ export class TopUp {
     forgetPayment();
     this.start();
   }
-}
-
-/** Marks a payment as one that its quote does not credit, so it is registered by its hash. */
-function withoutQuote({ quote_id: _, ...payment }) {
-  rememberPayment(payment);
-  return payment;
 }

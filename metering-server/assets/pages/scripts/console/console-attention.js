@@ -80,7 +80,7 @@ export function attention({ counts, health, isWhole = false }) {
       drawPart();
       draw();
     });
-  take("attention", admin("/attention"), drawFound);
+  take("attention", admin(isWhole ? "/attention?limit=100" : "/attention"), drawFound);
   take("metrics", readMetrics().catch(() => null), drawServices);
   take("health", health.then(({ value }) => value), drawServices);
   draw();

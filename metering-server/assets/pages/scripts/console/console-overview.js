@@ -125,7 +125,7 @@ function shown(report, revenue, days) {
   const [opened, calls] = ["new_accounts", "usage_events"].map((name) => sum(report.by_day, name));
   const earned = [...byCurrency(report.values)].map(([currency, values]) => {
     const payments = String(total(values));
-    return tile("Revenue", `revenue-${currency}`, `${group(added(values))} ${currency}`, `in ${group(payments)} ${plural(payments, "payment")} with a value`);
+    return tile(`Revenue in ${currency}`, `revenue-${currency}`, `${group(added(values))} ${currency}`, `in ${group(payments)} ${plural(payments, "payment")} with a value`);
   });
   const tiles = h(
     "div",
