@@ -77,13 +77,13 @@ function remembered(name) {
 }
 
 export const rememberPayment = (payment) => sessionStorage.setItem(PAYMENT, JSON.stringify(payment));
+export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
 /** Marks a payment as one that its quote does not credit, so it is registered by its hash. */
 export function withoutQuote({ quote_id: _, ...payment }) {
   rememberPayment(payment);
   return payment;
 }
-export const forgetPayment = () => sessionStorage.removeItem(PAYMENT);
 
 /**
  * The id of the quote whose payment the page waits for, and its account. Forgetting it loses nothing: the service knows
