@@ -44,9 +44,9 @@ impl Traffic {
         let hottest = if arguments.accounts == 1 { 1.0 } else { arguments.hottest_share };
         let others = weights.iter().map(|weight| (1.0 - hottest) * weight / sum);
         let shares: Vec<f64> = [hottest].into_iter().chain(others).collect();
-        let mut total = 0.0;
+        let mut total = 0.0_f64;
         let up_to = |share: &f64| {
-            total += share;
+            total += *share;
             total
         };
         let share_up_to_rank = shares.iter().map(up_to).collect();
