@@ -69,6 +69,10 @@ bench *arguments:
     cargo build --workspace --release
     cargo run --release --package metering-tests --bin bench -- {{ arguments }}
 
+# Calculate and simulate a cluster of groups; see docs/scaling.md
+cluster-model *arguments:
+    cargo run --locked --release --package metering-tests --bin cluster-model -- {{ arguments }}
+
 # Run chaos campaigns: inject faults under load, then check that no confirmed charge is lost; `just chaos --list`
 chaos *arguments="--all":
     cargo build --workspace --release

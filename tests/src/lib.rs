@@ -1,4 +1,5 @@
-//! The workspace's end-to-end crate: the benchmark, the chaos campaigns, and what they share with the tests.
+//! The workspace's end-to-end crate: the benchmark, the chaos campaigns, the model of a cluster, and what they share with
+//! the tests.
 //!
 //! Like assertions, functions that return no `Result` panic when what they do fails. Only other reasons are documented.
 
@@ -8,6 +9,7 @@ pub mod booted_system;
 pub mod chain;
 pub mod chaos;
 pub mod client;
+pub mod cluster_model;
 pub mod command;
 mod daemon;
 pub mod database_proxy;

@@ -31,7 +31,7 @@ pub(super) fn per_second(count: usize, spent: Duration) -> f64 {
 
 /// How many times `other` fits.
 #[expect(clippy::float_arithmetic, reason = "a ratio for people")]
-pub(super) fn ratio(own: f64, other: f64) -> f64 {
+pub(crate) fn ratio(own: f64, other: f64) -> f64 {
     own / other.max(1e-9)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn latency(latency: Option<Duration>) -> String {
 
 /// A percentage; a dash for none.
 #[expect(clippy::float_arithmetic, reason = "a figure for people")]
-pub(super) fn percent(part: Option<f64>) -> String {
+pub(crate) fn percent(part: Option<f64>) -> String {
     part.map_or_else(|| NONE.to_owned(), |part| format!("{:.0} %", part * 100.0))
 }
 

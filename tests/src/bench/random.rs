@@ -6,16 +6,16 @@ pub(super) const SEED: u64 = 20_261_121;
 /// Uniform draws from a seed: SplitMix64 (Steele, Lea and Flood, 2014). It is small, fast, and even enough for picking
 /// accounts; nothing here is secret.
 #[derive(Debug, Clone)]
-pub(super) struct SplitMix64 {
+pub(crate) struct SplitMix64 {
     state: u64,
 }
 
 impl SplitMix64 {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,7 +35,7 @@ impl SplitMix64 {
 
     /// A number from 0 (inclusive) to 1 (exclusive).
     #[expect(clippy::float_arithmetic, reason = "a probability, not money")]
-    pub(super) fn fraction(&mut self) -> f64 {
+    pub(crate) fn fraction(&mut self) -> f64 {
         const STEPS_LOG2: u32 = f64::MANTISSA_DIGITS;
         (self.next() >> (u64::BITS - STEPS_LOG2)) as f64 / (1_u64 << STEPS_LOG2) as f64
     }

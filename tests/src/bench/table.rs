@@ -18,7 +18,7 @@ enum Column {
 
 /// A row being filled: each cell with the heading of its column.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(crate) struct Row {
     columns: Vec<Column>,
     cells: Vec<String>,
 }
@@ -30,27 +30,27 @@ impl Row {
         self
     }
 
-    pub(super) fn text(self, heading: &'static str, text: impl Into<String>) -> Self {
+    pub(crate) fn text(self, heading: &'static str, text: impl Into<String>) -> Self {
         self.cell(Column::Text(heading), text.into())
     }
 
-    pub(super) fn number(self, heading: &'static str, number: String) -> Self {
+    pub(crate) fn number(self, heading: &'static str, number: String) -> Self {
         self.cell(Column::Number(heading), number)
     }
 
-    pub(super) fn count(self, heading: &'static str, count: usize) -> Self {
+    pub(crate) fn count(self, heading: &'static str, count: usize) -> Self {
         self.number(heading, format::count(count))
     }
 
-    pub(super) fn rate(self, heading: &'static str, per_second: f64) -> Self {
+    pub(crate) fn rate(self, heading: &'static str, per_second: f64) -> Self {
         self.number(heading, format::rate(per_second))
     }
 
-    pub(super) fn latency(self, heading: &'static str, latency: Option<Duration>) -> Self {
+    pub(crate) fn latency(self, heading: &'static str, latency: Option<Duration>) -> Self {
         self.number(heading, format::latency(latency))
     }
 
-    pub(super) fn size(self, heading: &'static str, bytes: Option<u64>) -> Self {
+    pub(crate) fn size(self, heading: &'static str, bytes: Option<u64>) -> Self {
         self.number(heading, bytes.map_or_else(|| format::NONE.to_owned(), format::size))
     }
 
@@ -71,21 +71,21 @@ impl Row {
 
 /// A table being filled.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// Adds a row, with the columns of those before it.
-    pub(super) fn row(&mut self, row: Row) {
+    pub(crate) fn row(&mut self, row: Row) {
         assert!(self.rows.is_empty() || self.columns == row.columns, "all rows have the same columns");
         self.columns = row.columns;
         self.rows.push(row.cells);
     }
 
     /// Writes the table under its title.
-    pub(super) fn write(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write(&self, title: &str, out: &mut dyn Write) -> io::Result<()> {
         let heading = |column: &Column| match column {
             Column::Text(heading) | Column::Number(heading) => (*heading).to_owned(),
         };
