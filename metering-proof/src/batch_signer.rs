@@ -65,8 +65,8 @@ impl Queue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Signs one batch of what waits, unless another caller is signing. Whether more waits then, for which this caller must
-    /// look: those who came meanwhile could not sign.
+    /// Signs one batch, unless another caller is signing. Returns true if receipts still wait afterwards: those that came
+    /// meanwhile could not be signed by their own callers, so this one must call it again.
     fn sign(&self) -> bool {
         let Ok(key) = self.key.try_lock() else { return false };
         let mut batch: Vec<Waiting> = {

@@ -123,7 +123,7 @@ async fn while_a_log_runs_receipts_promise_that_their_postings_will_be_in_it() {
     assert_eq!((paid.log, paid.logged_by), (None, None));
 }
 
-/// On many threads nobody waits for ever, and no receipt is lost.
+/// Callers on several threads sign for each other: every one of them gets its own receipt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn receipts_of_many_threads_are_all_signed() {
     let setup = Arc::new(setup().await);
